@@ -58,3 +58,12 @@ func (o Outcome) Mirror(conditions ...metav1.Condition) Outcome {
 	o.mirrored = append(o.mirrored, conditions...)
 	return o
 }
+
+// IsDone says whether the step is done.
+func (o Outcome) IsDone() bool { return o.status == metav1.ConditionTrue }
+
+// Reason returns the reason that the condition gets.
+func (o Outcome) Reason() string { return o.reason }
+
+// Message returns the message that the condition gets.
+func (o Outcome) Message() string { return o.message }

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	providerv1 "github.com/openmcp-project/cluster-provider-capi/api/v1alpha1"
+	"github.com/openmcp-project/cluster-provider-capi/controllers/internal/pipeline"
+	"github.com/openmcp-project/cluster-provider-capi/gitops"
+)
+
+// resolve fills in what all steps need to know.
+func (s *scope) resolve(ctx context.Context) error {
+	list := &providerv1.ProviderConfigList{}
+	if err := s.Client.List(ctx, list); err != nil {
+		return pipeline.Fail(providerv1.ReasonPlatformClusterError, fmt.Errorf("list ProviderConfigs: %w", err))
+	}
+	s.configs = slices.DeleteFunc(list.Items, func(c providerv1.ProviderConfig) bool {
+		return c.Spec.ProviderRef.Name != s.ProviderName
+	})
+	s.claims = gitops.Claims(s.config.Name, s.configs, s.Defaults)
+	s.input = gitops.Input{
+		Instance: s.ProviderName, Namespace: s.Namespace, Environment: s.Environment,
+		Config: s.config.Name, Spec: s.config.Spec, Defaults: s.Defaults,
+	}
+	bundle, err := gitops.Build(s.input)
+	if err != nil {
+		return pipeline.Invalid(providerv1.ReasonInvalidSpec, err)
+	}
+	s.bundle = bundle
+	return nil
+}
+
+// accept resolves and validates. It writes nothing.
+func accept(ctx context.Context, s *scope) (pipeline.Outcome, error) {
+	if err := s.resolve(ctx); err != nil {
+		return pipeline.Outcome{}, err
+	}
+	for _, p := range s.config.Spec.Profiles {
+		if _, err := s.input.ClusterProfileName(p); err != nil {
+			return pipeline.Outcome{}, pipeline.Invalid(providerv1.ReasonInvalidSpec, err)
+		}
+	}
+	return pipeline.Done("the spec is valid"), nil
+}
+
+// installCertManager installs cert-manager, or checks the one that somebody else installed.
+func installCertManager(ctx context.Context, s *scope) (pipeline.Outcome, error) {
+	part := s.bundle.CertManager
+	if part.External {
+		outcome, err := s.checkCertManager(ctx)
+		s.addExternal(part, outcome)
+		return outcome, err
+	}
+	component, err := s.install(ctx, part)
+	if err != nil || !component.Ready {
+		return waitFor(component), err
+	}
+	return s.checkCertManager(ctx)
+}
+
+// installOperator installs the CAPI Operator, or checks the one that somebody else installed, until it answers.
+func installOperator(ctx context.Context, s *scope) (pipeline.Outcome, error) {
+	part := s.bundle.Operator
+	if part.External {
+		outcome, err := s.checkOperator(ctx)
+		s.addExternal(part, outcome)
+		return outcome, err
+	}
+	component, err := s.install(ctx, part)
+	if err != nil || !component.Ready {
+		return waitFor(component), err
+	}
+	return s.checkOperator(ctx)
+}
+
+// checkCredentials looks whether the config Secrets of all providers exist.
+func checkCredentials(ctx context.Context, s *scope) (pipeline.Outcome, error) {
+	s.missingSecrets = map[string]string{}
+	var missing []string
+	for _, part := range append([]gitops.Part{s.bundle.Core}, s.bundle.Providers...) {
+		key := gitops.ConfigSecretKey(*part.Provider)
+		if key.Name == "" {
+			continue
+		}
+		err := s.Client.Get(ctx, key, &corev1.Secret{})
+		if apierrors.IsNotFound(err) {
+			s.missingSecrets[part.Component] = key.String()
+			missing = append(missing, fmt.Sprintf("%s of %s %s", key, part.Type, part.Name))
+		} else if err != nil {
+			return pipeline.Outcome{}, pipeline.Fail(providerv1.ReasonPlatformClusterError, fmt.Errorf("read secret %s: %w", key, err))
+		}
+	}
+	if len(missing) > 0 {
+		return pipeline.Report(providerv1.ReasonSecretNotFound,
+			"config Secrets do not exist: "+strings.Join(missing, ", ")+"; create them"), nil
+	}
+	return pipeline.Done("all config Secrets exist"), nil
+}
+
+// installCore installs the source of the provider set and the core provider, which all other providers need.
+func installCore(ctx context.Context, s *scope) (pipeline.Outcome, error) {
+	if s.owns(gitops.ProviderSet) {
+		if err := s.apply(ctx, s.bundle.ProviderSet); err != nil {
+			return pipeline.Outcome{}, err
+		}
+	}
+	component, err := s.install(ctx, s.bundle.Core)
+	if err != nil {
+		return pipeline.Outcome{}, err
+	}
+	if !component.Ready {
+		return waitFor(component), nil
+	}
+	return pipeline.Done(fmt.Sprintf("cluster-api %s is installed and healthy", component.InstalledVersion)), nil
+}
+
+// installProviders installs all other providers, and removes those that are no longer named.
+func installProviders(ctx context.Context, s *scope) (pipeline.Outcome, error) {
+	var broken []providerv1.Component
+	for _, part := range s.bundle.Providers {
+		component, err := s.install(ctx, part)
+		if err != nil {
+			return pipeline.Outcome{}, err
+		}
+		if !component.Ready {
+			broken = append(broken, component)
+		}
+	}
+	if err := s.pruneInstallers(ctx); err != nil {
+		return pipeline.Outcome{}, err
+	}
+	if len(broken) > 0 {
+		messages := make([]string, 0, len(broken))
+		for _, c := range broken {
+			messages = append(messages, c.Message)
+		}
+		return pipeline.Report(broken[0].Reason, strings.Join(messages, "; ")), nil
+	}
+	return pipeline.Done(fmt.Sprintf("%d providers are installed and healthy", len(s.bundle.Providers))), nil
+}
+
+// waitFor returns the outcome of a step whose component is not ready.
+func waitFor(c providerv1.Component) pipeline.Outcome {
+	return pipeline.Wait(c.Reason, c.Message, 0)
+}
+
+// pruneInstallers deletes the Flux objects of this ProviderConfig whose components it no longer names or owns. One that
+// another ProviderConfig owns now is left to that one.
+func (s *scope) pruneInstallers(ctx context.Context) error {
+	wanted := map[string]bool{}
+	for _, part := range s.bundle.Parts() {
+		for _, obj := range part.Objects {
+			wanted[objectID(s.Client, obj)] = true
+		}
+	}
+	names := []string{s.config.Name}
+	if s.isOldest() {
+		names = append(names, "") // what an init without any ProviderConfig made
+	}
+	for _, name := range names {
+		if _, err := s.Applier.Prune(ctx, installerKinds(), s.selector(name), func(obj client.Object) bool {
+			return wanted[objectID(s.Client, obj)] || s.claimedByOther(obj)
+		}); err != nil {
+			return pipeline.Fail(providerv1.ReasonPlatformClusterError, err)
+		}
+	}
+	return nil
+}
