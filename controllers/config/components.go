@@ -12,7 +12,6 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	providerv1 "github.com/openmcp-project/cluster-provider-capi/api/v1alpha1"
@@ -20,11 +19,15 @@ import (
 	"github.com/openmcp-project/cluster-provider-capi/gitops"
 )
 
-// installerKinds are the kinds of Flux objects that the provider makes.
-func installerKinds() []client.ObjectList {
+// installers are the kinds of Flux objects that install something.
+func installers() []client.ObjectList {
+	return []client.ObjectList{&kustomizev1.KustomizationList{}, &helmv2.HelmReleaseList{}}
+}
+
+// sources are the kinds of Flux objects that installers read from.
+func sources() []client.ObjectList {
 	return []client.ObjectList{
-		&kustomizev1.KustomizationList{}, &helmv2.HelmReleaseList{}, &sourcev1.OCIRepositoryList{},
-		&sourcev1.GitRepositoryList{}, &sourcev1.HelmRepositoryList{}, &sourcev1.BucketList{},
+		&sourcev1.OCIRepositoryList{}, &sourcev1.GitRepositoryList{}, &sourcev1.HelmRepositoryList{}, &sourcev1.BucketList{},
 	}
 }
 
@@ -222,16 +225,6 @@ func (s *scope) claimedByOther(obj client.Object) bool {
 			if claim, ok := gitops.Claims(other.Name, s.configs, s.Defaults)[component]; ok && claim.Owner == other.Name {
 				return true
 			}
-		}
-	}
-	return false
-}
-
-// isTrue says whether the ProviderConfig has a condition that is True.
-func (s *scope) isTrue(condition string) bool {
-	for _, c := range s.config.Status.Conditions {
-		if c.Type == condition {
-			return c.Status == metav1.ConditionTrue
 		}
 	}
 	return false

@@ -22,7 +22,7 @@ import (
 
 // installSteps are what a ProviderConfig goes through, in this order.
 var installSteps = []pipeline.Step[*scope]{
-	{Condition: providerv1.AcceptedCondition, Run: accept},                    // resolve and validate, no writes
+	{Condition: providerv1.AcceptedCondition, Run: accept},                     // resolve and validate, no writes
 	{Condition: providerv1.CertManagerReadyCondition, Run: installCertManager}, // or check it
 	{Condition: providerv1.OperatorReadyCondition, Run: installOperator},       // until its webhook answers
 	{Condition: providerv1.CredentialsReadyCondition, Run: checkCredentials},   // before any provider

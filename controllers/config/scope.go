@@ -46,9 +46,12 @@ func (s *scope) owns(component string) bool {
 	return s.claims[component].Owner == s.config.Name
 }
 
-// isOldest says whether this ProviderConfig is the one that inherits what an `init` left behind: it owns the CAPI
-// Operator.
-func (s *scope) isOldest() bool {
+// inherits says whether this ProviderConfig is the one that inherits what an init without any ProviderConfig left
+// behind: it owns the CAPI Operator, or is the last that goes.
+func (s *scope) inherits() bool {
+	if s.config.DeletionTimestamp != nil {
+		return s.isLast()
+	}
 	return s.owns(gitops.Operator)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	operatorv1 "sigs.k8s.io/cluster-api-operator/api/v1alpha2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	providerv1 "github.com/openmcp-project/cluster-provider-capi/api/v1alpha1"
@@ -19,6 +20,21 @@ import (
 
 // resolve fills in what all steps need to know.
 func (s *scope) resolve(ctx context.Context) error {
+	if err := s.listConfigs(ctx); err != nil {
+		return err
+	}
+	s.claims = gitops.Claims(s.config.Name, s.configs, s.Defaults)
+	s.input = s.inputFor(*s.config)
+	bundle, err := gitops.Build(s.input)
+	if err != nil {
+		return pipeline.Invalid(providerv1.ReasonInvalidSpec, err)
+	}
+	s.bundle = bundle
+	return nil
+}
+
+// listConfigs fills in all ProviderConfigs of this instance.
+func (s *scope) listConfigs(ctx context.Context) error {
 	list := &providerv1.ProviderConfigList{}
 	if err := s.Client.List(ctx, list); err != nil {
 		return pipeline.Fail(providerv1.ReasonPlatformClusterError, fmt.Errorf("list ProviderConfigs: %w", err))
@@ -26,16 +42,9 @@ func (s *scope) resolve(ctx context.Context) error {
 	s.configs = slices.DeleteFunc(list.Items, func(c providerv1.ProviderConfig) bool {
 		return c.Spec.ProviderRef.Name != s.ProviderName
 	})
-	s.claims = gitops.Claims(s.config.Name, s.configs, s.Defaults)
-	s.input = gitops.Input{
-		Instance: s.ProviderName, Namespace: s.Namespace, Environment: s.Environment,
-		Config: s.config.Name, Spec: s.config.Spec, Defaults: s.Defaults,
+	if s.config.Name == "" {
+		s.configs = append(s.configs, *s.config) // an init without any
 	}
-	bundle, err := gitops.Build(s.input)
-	if err != nil {
-		return pipeline.Invalid(providerv1.ReasonInvalidSpec, err)
-	}
-	s.bundle = bundle
 	return nil
 }
 
@@ -48,6 +57,9 @@ func accept(ctx context.Context, s *scope) (pipeline.Outcome, error) {
 		if _, err := s.input.ClusterProfileName(p); err != nil {
 			return pipeline.Outcome{}, pipeline.Invalid(providerv1.ReasonInvalidSpec, err)
 		}
+	}
+	if outcome, err := s.checkFlux(); err != nil || !outcome.IsDone() {
+		return outcome, err
 	}
 	return pipeline.Done("the spec is valid"), nil
 }
@@ -135,7 +147,8 @@ func installProviders(ctx context.Context, s *scope) (pipeline.Outcome, error) {
 			broken = append(broken, component)
 		}
 	}
-	if err := s.pruneInstallers(ctx); err != nil {
+	left, err := s.pruneUnwanted(ctx)
+	if err != nil {
 		return pipeline.Outcome{}, err
 	}
 	if len(broken) > 0 {
@@ -145,6 +158,9 @@ func installProviders(ctx context.Context, s *scope) (pipeline.Outcome, error) {
 		}
 		return pipeline.Report(broken[0].Reason, strings.Join(messages, "; ")), nil
 	}
+	if left != "" {
+		return pipeline.Report(providerv1.ReasonUninstalling, "what is no longer named is taken away: "+left), nil
+	}
 	return pipeline.Done(fmt.Sprintf("%d providers are installed and healthy", len(s.bundle.Providers))), nil
 }
 
@@ -153,25 +169,21 @@ func waitFor(c providerv1.Component) pipeline.Outcome {
 	return pipeline.Wait(c.Reason, c.Message, 0)
 }
 
-// pruneInstallers deletes the Flux objects of this ProviderConfig whose components it no longer names or owns. One that
-// another ProviderConfig owns now is left to that one.
-func (s *scope) pruneInstallers(ctx context.Context) error {
-	wanted := map[string]bool{}
+// pruneUnwanted takes away what this ProviderConfig installed and no longer names, and says what is left of it. What
+// another ProviderConfig installs now is left to that one.
+func (s *scope) pruneUnwanted(ctx context.Context) (string, error) {
+	components, objects := map[string]bool{}, map[string]bool{}
 	for _, part := range s.bundle.Parts() {
+		components[part.Component] = true
 		for _, obj := range part.Objects {
-			wanted[objectID(s.Client, obj)] = true
+			objects[objectID(s.Client, obj)] = true
 		}
 	}
-	names := []string{s.config.Name}
-	if s.isOldest() {
-		names = append(names, "") // what an init without any ProviderConfig made
-	}
-	for _, name := range names {
-		if _, err := s.Applier.Prune(ctx, installerKinds(), s.selector(name), func(obj client.Object) bool {
-			return wanted[objectID(s.Client, obj)] || s.claimedByOther(obj)
-		}); err != nil {
-			return pipeline.Fail(providerv1.ReasonPlatformClusterError, err)
+	left, err := s.remove(ctx, stage{member: func(obj client.Object) bool {
+		if _, ok := obj.(operatorv1.GenericProvider); ok {
+			return !components[obj.GetLabels()[providerv1.ComponentLabel]]
 		}
-	}
-	return nil
+		return !objects[objectID(s.Client, obj)]
+	}})
+	return left, pipeline.Fail(providerv1.ReasonPlatformClusterError, err)
 }

@@ -28,6 +28,9 @@ func (r Result) Finished() bool { return r.finished }
 // Err returns the error of the step that failed.
 func (r Result) Err() error { return r.err }
 
+// Conditions returns the conditions of the steps that were run, in their order.
+func (r Result) Conditions() []metav1.Condition { return r.conditions }
+
 // Run runs the steps in order, until one fails or waits.
 func Run[S any](ctx context.Context, scope S, steps []Step[S]) Result {
 	r := Result{finished: true}
