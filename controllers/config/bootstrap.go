@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -47,7 +48,7 @@ func (r *Reconciler) Bootstrap(ctx context.Context, tell func(metav1.Condition))
 		if errors.Is(result.Err(), reconcile.TerminalError(nil)) {
 			return false, last
 		}
-		return result.Finished(), nil
+		return apimeta.IsStatusConditionTrue(result.Conditions(), providerv1.CoreReadyCondition), nil
 	})
 	if err != nil && last != nil {
 		return last

@@ -4,7 +4,9 @@
 //
 //   - the interval of an inline Flux source is optional, since the ProviderConfig has one for all;
 //   - Kubernetes' own long descriptions below a pod's scheduling fields are left out, since they are most of the file
-//     and `kubectl explain pod.spec` has them.
+//     and `kubectl explain pod.spec` has them;
+//   - CAPI's CEL rules on each condition of a machine health check are left out: below a list of profiles with a list of
+//     machine deployments they exceed what the API server lets rules cost. CAPI checks them when a Cluster is made.
 package main
 
 import (
@@ -17,6 +19,9 @@ import (
 
 // terse names the properties below which descriptions are left out.
 var terse = []string{"affinity", "tolerations", "env", "resources", "additionalDeployments", "selector"}
+
+// unruled names the properties below which CEL rules are left out.
+var unruled = []string{"unhealthyMachineConditions"}
 
 // sources names the properties that hold the inline spec of a Flux source.
 var sources = []string{"helm", "oci", "git", "bucket"}
@@ -39,7 +44,7 @@ func trim(file string) error {
 	if err := yaml.Unmarshal(raw, &crd); err != nil {
 		return err
 	}
-	walk("", crd, false)
+	walk("", crd, mode{})
 	out, err := yaml.Marshal(crd)
 	if err != nil {
 		return err
@@ -47,24 +52,28 @@ func trim(file string) error {
 	return os.WriteFile(file, append([]byte("---\n"), out...), 0o644)
 }
 
+// mode says what is left out of a part of the schema.
+type mode struct{ quiet, unruled bool }
+
 // walk edits the schema node that is the property name, and all below it.
-func walk(name string, node any, quiet bool) {
+func walk(name string, node any, m mode) {
 	switch n := node.(type) {
 	case []any:
 		for _, item := range n {
-			walk(name, item, quiet)
+			walk(name, item, m)
 		}
 	case map[string]any:
-		if quiet {
-			if _, isText := n["description"].(string); isText {
-				delete(n, "description")
-			}
+		if _, isText := n["description"].(string); isText && m.quiet {
+			delete(n, "description")
+		}
+		if _, isRules := n["x-kubernetes-validations"].([]any); isRules && m.unruled {
+			delete(n, "x-kubernetes-validations")
 		}
 		if required, ok := n["required"].([]any); ok && slices.Contains(sources, name) {
 			dropRequired(n, required)
 		}
 		for key, child := range n {
-			walk(key, child, quiet || slices.Contains(terse, key))
+			walk(key, child, mode{m.quiet || slices.Contains(terse, key), m.unruled || slices.Contains(unruled, key)})
 		}
 	}
 }

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	operatorv1 "sigs.k8s.io/cluster-api-operator/api/v1alpha2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clustersv1 "github.com/openmcp-project/openmcp-operator/api/clusters/v1alpha1"
+	commonapi "github.com/openmcp-project/openmcp-operator/api/common"
+	"github.com/openmcp-project/openmcp-operator/api/constants"
+
+	providerv1 "github.com/openmcp-project/cluster-provider-capi/api/v1alpha1"
+	"github.com/openmcp-project/cluster-provider-capi/controllers/internal/testenv"
+)
+
+func TestInstallsInOrder(t *testing.T) {
+	f := newFixture(t)
+	config := f.config("")
+	f.create(f.clusterClass(), config)
+
+	live, err := f.reconcile(config)
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(live).To(testenv.HaveCondition(providerv1.OperatorReadyCondition, metav1.ConditionFalse, providerv1.ReasonProgressing))
+	f.Expect(live.Status.Phase).To(Equal(commonapi.StatusPhaseProgressing))
+	f.Expect(f.exists(&helmv2.HelmRelease{}, f.instance+"-operator")).To(BeTrue())
+	f.Expect(f.exists(&kustomizev1.Kustomization{}, f.instance+"-core")).To(BeFalse(), "core before the operator works")
+
+	live = f.converge(config)
+	f.Expect(live).To(testenv.HaveCondition(providerv1.ReadyCondition, metav1.ConditionTrue, providerv1.ReasonReady))
+	f.Expect(live.Status.Phase).To(Equal(commonapi.StatusPhaseReady))
+	f.Expect(live.Status.Providers).To(Equal("2/2"))
+	names := []string{}
+	for _, c := range live.Status.Components {
+		f.Expect(c.Ready).To(BeTrue(), "%+v", c)
+		names = append(names, c.Type+"/"+c.Name)
+	}
+	f.Expect(names).To(Equal([]string{"certManager/cert-manager", "operator/operator", "core/cluster-api", "infrastructure/local"}))
+	f.Expect(live.Status.Components[3].InstalledVersion).To(Equal("v0.1.0"))
+
+	profile, ok := f.profiles()["e."+f.instance+"."+config.Name+".small"]
+	f.Expect(ok).To(BeTrue(), "%v", f.profiles())
+	f.Expect(profile.Spec.SupportedVersions).To(Equal([]clustersv1.SupportedK8sVersion{{Version: "1.36.3"}, {Version: "1.35.0"}}))
+}
+
+func TestWritesNothingWhenNothingChanged(t *testing.T) {
+	f := newFixture(t)
+	config := f.config("")
+	f.create(f.clusterClass(), config)
+	f.converge(config)
+	writes := 0
+	f.reconciler.Client = counting(f.reconciler.Client, func() error { writes++; return nil })
+	_, err := f.reconcile(config)
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(writes).To(BeZero())
+}
+
+// counting returns a client that calls hook before each write; an error of it is that of the write, and nothing is
+// written.
+func counting(c client.Client, hook func() error) client.Client {
+	return &hooked{Client: c, hook: hook}
+}
+
+type hooked struct {
+	client.Client
+	hook func() error
+}
+
+func (h *hooked) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
+	if err := h.hook(); err != nil {
+		return err
+	}
+	return h.Client.Create(ctx, obj, opts...)
+}
+
+func (h *hooked) Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error {
+	if err := h.hook(); err != nil {
+		return err
+	}
+	return h.Client.Delete(ctx, obj, opts...)
+}
+
+func (h *hooked) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	if err := h.hook(); err != nil {
+		return err
+	}
+	return h.Client.Patch(ctx, obj, patch, opts...)
+}
+
+func (h *hooked) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+	if err := h.hook(); err != nil {
+		return err
+	}
+	return h.Client.Apply(ctx, obj, opts...)
+}
+
+func (h *hooked) Status() client.SubResourceWriter {
+	return &hookedStatus{h.Client.Status(), h.hook}
+}
+
+type hookedStatus struct {
+	client.SubResourceWriter
+	hook func() error
+}
+
+func (h *hookedStatus) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+	if err := h.hook(); err != nil {
+		return err
+	}
+	return h.SubResourceWriter.Patch(ctx, obj, patch, opts...)
+}
+
+func TestMissingParts(t *testing.T) {
+	for group, want := range map[string]struct{ condition, reason, message string }{
+		"helm.toolkit.fluxcd.io":      {providerv1.AcceptedCondition, providerv1.ReasonFluxMissing, "HelmRelease"},
+		"cert-manager.io":             {providerv1.CertManagerReadyCondition, providerv1.ReasonCertManagerMissing, "install cert-manager"},
+		operatorv1.GroupVersion.Group: {providerv1.OperatorReadyCondition, providerv1.ReasonOperatorMissing, "CAPI Operator"},
+	} {
+		t.Run(group, func(t *testing.T) {
+			f := newFixture(t, group)
+			config := f.config("")
+			config.Spec.Operator.Management = providerv1.External
+			f.create(config)
+			live := f.converge(config)
+			f.Expect(live).To(testenv.HaveCondition(want.condition, metav1.ConditionFalse, want.reason))
+			f.Expect(live).To(testenv.HaveCondition(providerv1.ReadyCondition, metav1.ConditionFalse, want.reason))
+			f.Expect(message(live, want.condition)).To(ContainSubstring(want.message))
+			f.Expect(f.exists(&kustomizev1.Kustomization{}, f.instance+"-core")).To(BeFalse())
+		})
+	}
+}
+
+// message returns the message of a condition.
+func message(config *providerv1.ProviderConfig, condition string) string {
+	for _, c := range config.Status.Conditions {
+		if c.Type == condition {
+			return c.Message
+		}
+	}
+	return ""
+}
+
+func TestNamesTheSourceThatCannotBeFetched(t *testing.T) {
+	f := newFixture(t)
+	f.broken["operator"] = "no such host"
+	config := f.config("")
+	f.create(config)
+	live := f.converge(config)
+	f.Expect(live).To(testenv.HaveCondition(providerv1.OperatorReadyCondition, metav1.ConditionFalse, providerv1.ReasonSourceNotReady))
+	f.Expect(message(live, providerv1.OperatorReadyCondition)).To(And(
+		ContainSubstring("OCIRepository "+f.namespace+"/"+f.instance+"-operator"), ContainSubstring("no such host")))
+
+	delete(f.broken, "operator")
+	f.broken["provider-set"] = "unauthorized"
+	live = f.converge(config)
+	f.Expect(live).To(testenv.HaveCondition(providerv1.CoreReadyCondition, metav1.ConditionFalse, providerv1.ReasonSourceNotReady))
+	f.Expect(message(live, providerv1.CoreReadyCondition)).To(ContainSubstring("unauthorized"))
+}
+
+func TestReportsWhatTheOperatorSays(t *testing.T) {
+	f := newFixture(t)
+	f.failing["infrastructure-local"] = "version v9.9.9 does not exist"
+	config := f.config("")
+	f.create(f.clusterClass(), config)
+	live := f.converge(config)
+	f.Expect(live).To(testenv.HaveCondition(providerv1.ProvidersReadyCondition, metav1.ConditionFalse, providerv1.ReasonProviderFailed))
+	f.Expect(message(live, providerv1.ProvidersReadyCondition)).To(ContainSubstring("v9.9.9 does not exist"))
+	f.Expect(live.Status.Providers).To(Equal("1/2"))
+	f.Expect(f.profiles()).To(HaveLen(1), "profiles do not depend on one provider")
+}
+
+func TestWaitsForTheConfigSecret(t *testing.T) {
+	f := newFixture(t)
+	config := f.config("")
+	config.Spec.Providers[0].ConfigSecretRef = &providerv1.SecretReference{Name: "credentials"}
+	f.create(f.clusterClass(), config)
+	live := f.converge(config)
+	f.Expect(live).To(testenv.HaveCondition(providerv1.CredentialsReadyCondition, metav1.ConditionFalse, providerv1.ReasonSecretNotFound))
+	f.Expect(message(live, providerv1.CredentialsReadyCondition)).To(ContainSubstring(f.namespace + "/credentials"))
+	f.Expect(f.exists(&kustomizev1.Kustomization{}, f.instance+"-infrastructure-local")).To(BeFalse())
+
+	f.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "credentials"}})
+	f.Expect(f.converge(config)).To(testenv.HaveCondition(providerv1.ReadyCondition, metav1.ConditionTrue, providerv1.ReasonReady))
+}
+
+func TestPublishesAProfileOnceItsClusterClassExists(t *testing.T) {
+	f := newFixture(t)
+	config := f.config("")
+	f.create(config)
+	live := f.converge(config)
+	f.Expect(live).To(testenv.HaveCondition(
+		providerv1.ProfilesPublishedCondition, metav1.ConditionFalse, providerv1.ReasonClusterClassNotFound))
+	f.Expect(message(live, providerv1.ProfilesPublishedCondition)).To(ContainSubstring(f.namespace + "/class"))
+	f.Expect(f.profiles()).To(BeEmpty())
+
+	f.create(f.clusterClass())
+	f.Expect(f.reconciler.configsOfClass(f.ctx, f.clusterClass())).To(HaveLen(1))
+	f.Expect(f.converge(config)).To(testenv.HaveCondition(providerv1.ReadyCondition, metav1.ConditionTrue, providerv1.ReasonReady))
+	f.Expect(f.profiles()).To(HaveLen(1))
+}
+
+func TestRefusesAProfileNameThatIsTooLong(t *testing.T) {
+	f := newFixture(t)
+	config := f.config("")
+	config.Spec.Profiles[0].Name = "a-name-of-forty-one-characters-0123456789"
+	f.create(config)
+	live, err := f.reconcile(config)
+	f.Expect(errors.Is(err, reconcile.TerminalError(nil))).To(BeTrue(), "%v", err)
+	f.Expect(live).To(testenv.HaveCondition(providerv1.AcceptedCondition, metav1.ConditionFalse, providerv1.ReasonInvalidSpec))
+	f.Expect(message(live, providerv1.AcceptedCondition)).To(And(ContainSubstring("63"), ContainSubstring("clusterProfileName")))
+	f.Expect(f.exists(&helmv2.HelmRelease{}, f.instance+"-operator")).To(BeFalse())
+}
+
+func TestNeverTakesAForeignClusterProfile(t *testing.T) {
+	f := newFixture(t)
+	config := f.config("")
+	config.Spec.Profiles[0].ClusterProfileName = f.instance + ".theirs"
+	f.create(f.clusterClass(), config, &clustersv1.ClusterProfile{
+		ObjectMeta: metav1.ObjectMeta{Name: f.instance + ".theirs"},
+		Spec: clustersv1.ClusterProfileSpec{
+			ProviderRef: commonapi.LocalObjectReference{Name: "other"}, ProviderConfigRef: commonapi.LocalObjectReference{Name: "other"},
+		},
+	})
+	live := f.converge(config)
+	f.Expect(live).To(testenv.HaveCondition(
+		providerv1.ProfilesPublishedCondition, metav1.ConditionFalse, providerv1.ReasonProfileConflict))
+	theirs := &clustersv1.ClusterProfile{}
+	f.Expect(env.Client.Get(f.ctx, client.ObjectKey{Name: f.instance + ".theirs"}, theirs)).To(Succeed())
+	f.Expect(theirs.Spec.ProviderRef.Name).To(Equal("other"))
+}
+
+func TestOperationAnnotation(t *testing.T) {
+	f := newFixture(t)
+	config := f.config("")
+	config.Annotations = map[string]string{constants.OperationAnnotation: constants.OperationAnnotationValueIgnore}
+	f.create(f.clusterClass(), config)
+	live := f.converge(config)
+	f.Expect(live.Status.Conditions).To(BeEmpty())
+	f.Expect(live.Finalizers).To(BeEmpty())
+
+	live.Annotations[constants.OperationAnnotation] = constants.OperationAnnotationValueReconcile
+	f.Expect(env.Client.Update(f.ctx, live)).To(Succeed())
+	live = f.converge(config)
+	f.Expect(live.Annotations).NotTo(HaveKey(constants.OperationAnnotation))
+	release := &helmv2.HelmRelease{}
+	f.Expect(f.exists(release, f.instance+"-operator")).To(BeTrue())
+	f.Expect(release.Annotations).To(HaveKey("reconcile.fluxcd.io/requestedAt"))
+}
+
+func TestIgnoresOtherInstances(t *testing.T) {
+	f := newFixture(t)
+	config := f.config("")
+	config.Spec.ProviderRef.Name = "other"
+	f.create(config)
+	live, err := f.reconcile(config)
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(live.Finalizers).To(BeEmpty())
+	f.Expect(live.Status.Conditions).To(BeEmpty())
+}
+
+// TestSurvivesAFailureOfAnyWrite fails each write in turn, one in a run, and finds the same end each time.
+func TestSurvivesAFailureOfAnyWrite(t *testing.T) {
+	for failing := 0; ; failing++ {
+		f := newFixture(t)
+		config := f.config("")
+		f.create(f.clusterClass(), config)
+		writes, failed := 0, false
+		c := counting(f.reconciler.Client, func() error {
+			writes++
+			if writes-1 == failing {
+				failed = true
+				return errors.New("the API server went away")
+			}
+			return nil
+		})
+		f.reconciler = f.newReconciler(c)
+		for range 14 {
+			key := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(config)}
+			_, _ = f.reconciler.Reconcile(f.ctx, key)
+			f.play()
+		}
+		f.Expect(f.converge(config)).To(testenv.HaveCondition(providerv1.ReadyCondition, metav1.ConditionTrue, providerv1.ReasonReady),
+			"write %d failed", failing)
+		f.Expect(f.profiles()).To(HaveLen(1))
+		f.Expect(env.Client.Delete(f.ctx, config)).To(Succeed())
+		f.Expect(f.converge(config)).To(BeNil())
+		if !failed {
+			break
+		}
+	}
+}
