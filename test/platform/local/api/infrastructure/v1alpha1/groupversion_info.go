@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package v1alpha1 has the infrastructure kinds of the Cluster API provider "local".
+//
+// +kubebuilder:object:generate=true
+// +groupName=infrastructure.cluster.x-k8s.io
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// GroupVersion of the kinds.
+var GroupVersion = schema.GroupVersion{Group: "infrastructure.cluster.x-k8s.io", Version: "v1alpha1"}
+
+// AddToScheme makes the kinds known to a scheme.
+func AddToScheme(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(GroupVersion, &LocalCluster{}, &LocalClusterList{}, &LocalClusterTemplate{}, &LocalClusterTemplateList{})
+	metav1.AddToGroupVersion(scheme, GroupVersion)
+	return nil
+}
