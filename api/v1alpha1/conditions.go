@@ -196,6 +196,12 @@ const (
 	// ReasonKubeconfigRefused: the admin kubeconfig runs a program, reads a file, or is not usable.
 	ReasonKubeconfigRefused = "KubeconfigRefused"
 
+	// ReasonAdminKubeconfigExpired: the client certificate of the admin kubeconfig has expired; the message says when.
+	ReasonAdminKubeconfigExpired = "AdminKubeconfigExpired"
+
+	// ReasonUnauthorized: the cluster's API server refuses the admin kubeconfig's credentials; it is tried again.
+	ReasonUnauthorized = "Unauthorized"
+
 	// ReasonClusterUnreachable: the cluster's API server does not answer; it is tried again.
 	ReasonClusterUnreachable = "ClusterUnreachable"
 
