@@ -13,6 +13,7 @@ import (
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,6 +46,10 @@ type fixture struct {
 	instance   string
 	// failing makes the CAPI Operator report that these components cannot be installed.
 	failing map[string]string
+	// writes counts what the reconciler and the play have written.
+	writes int
+	// fail, when set, is asked before each write of the reconciler; its error becomes that of the write.
+	fail func() error
 	// broken makes Flux report that these sources cannot be fetched.
 	broken map[string]string
 }
@@ -95,8 +100,24 @@ func newFixture(t *testing.T, hidden ...string) *fixture {
 		WithT: g, ctx: t.Context(), namespace: namespace, instance: namespace,
 		failing: map[string]string{}, broken: map[string]string{},
 	}
-	f.reconciler = f.newReconciler(&hiding{env.Client, groups})
+	f.reconciler = f.newReconciler(&hooked{&hiding{env.Client, groups}, func() error {
+		f.writes++
+		if f.fail != nil {
+			return f.fail()
+		}
+		return nil
+	}})
+	t.Cleanup(f.cleanUp)
 	return f
+}
+
+// cleanUp deletes the provider objects of the fixture: in other tests they would keep the CAPI Operator.
+func (f *fixture) cleanUp() {
+	for _, kind := range providerKinds() {
+		obj, err := f.reconciler.elementOf(kind)
+		f.Expect(err).NotTo(HaveOccurred())
+		f.Expect(env.Client.DeleteAllOf(context.Background(), obj, client.InNamespace(f.namespace))).To(Succeed())
+	}
 }
 
 func (f *fixture) newReconciler(c client.Client) *Reconciler {
@@ -172,35 +193,52 @@ func (f *fixture) reconcile(config *providerv1.ProviderConfig) (*providerv1.Prov
 	return live, err
 }
 
-// converge reconciles and plays until nothing changes any more, and returns the ProviderConfig.
+// converge reconciles and plays until nothing changes any more, and returns the ProviderConfig; nil when it is gone. An
+// error is one that f.fail has made.
 func (f *fixture) converge(config *providerv1.ProviderConfig) *providerv1.ProviderConfig {
-	var live *providerv1.ProviderConfig
-	for range 12 {
-		var err error
-		live, err = f.reconcile(config)
-		f.Expect(err).NotTo(HaveOccurred())
+	for range 30 {
+		before := f.writes
+		live, err := f.reconcile(config)
+		if f.fail == nil {
+			f.Expect(err).NotTo(HaveOccurred())
+		}
 		f.play()
+		if f.writes == before && err == nil {
+			return live
+		}
 	}
-	return live
+	f.Expect("the ProviderConfig").To(Equal("settled"))
+	return nil
+}
+
+// updateStatus writes the status of an object that the play has changed.
+func (f *fixture) updateStatus(obj, before client.Object) {
+	if equality.Semantic.DeepEqual(obj, before) {
+		return
+	}
+	f.writes++
+	f.Expect(env.Client.Status().Update(f.ctx, obj)).To(Succeed())
 }
 
 // play does what Flux and the CAPI Operator would do with what is there.
 func (f *fixture) play() {
-	ready := func(obj client.Object) []metav1.Condition {
+	ready := func(obj client.Object, conditions *[]metav1.Condition) {
 		c := metav1.Condition{
 			Type: "Ready", Status: metav1.ConditionTrue, Reason: "Succeeded", Message: "stored artifact",
-			ObservedGeneration: obj.GetGeneration(), LastTransitionTime: metav1.Now(),
+			ObservedGeneration: obj.GetGeneration(),
 		}
 		if message := f.broken[obj.GetLabels()[providerv1.ComponentLabel]]; message != "" {
 			c.Status, c.Reason, c.Message = metav1.ConditionFalse, "OCIArtifactPullFailed", message
 		}
-		return []metav1.Condition{c}
+		apimeta.SetStatusCondition(conditions, c)
 	}
 	sources := &sourcev1.OCIRepositoryList{}
 	f.Expect(env.Client.List(f.ctx, sources, client.InNamespace(f.namespace))).To(Succeed())
 	for _, o := range sources.Items {
-		o.Status.ObservedGeneration, o.Status.Conditions = o.Generation, ready(&o)
-		f.Expect(env.Client.Status().Update(f.ctx, &o)).To(Succeed())
+		before := o.DeepCopy()
+		o.Status.ObservedGeneration = o.Generation
+		ready(&o, &o.Status.Conditions)
+		f.updateStatus(&o, before)
 	}
 	releases := &helmv2.HelmReleaseList{}
 	f.Expect(env.Client.List(f.ctx, releases, client.InNamespace(f.namespace))).To(Succeed())
@@ -208,8 +246,10 @@ func (f *fixture) play() {
 		if f.broken[o.Labels[providerv1.ComponentLabel]] != "" {
 			continue // Flux waits for the source, and says nothing yet
 		}
-		o.Status.ObservedGeneration, o.Status.Conditions = o.Generation, ready(&o)
-		f.Expect(env.Client.Status().Update(f.ctx, &o)).To(Succeed())
+		before := o.DeepCopy()
+		o.Status.ObservedGeneration = o.Generation
+		ready(&o, &o.Status.Conditions)
+		f.updateStatus(&o, before)
 	}
 	f.playKustomize()
 }
@@ -228,13 +268,15 @@ func (f *fixture) playKustomize() {
 		message := f.playProvider(k)
 		c := metav1.Condition{
 			Type: "Ready", Status: metav1.ConditionTrue, Reason: "ReconciliationSucceeded", Message: "applied",
-			ObservedGeneration: k.Generation, LastTransitionTime: metav1.Now(),
+			ObservedGeneration: k.Generation,
 		}
 		if message != "" {
 			c.Status, c.Reason, c.Message = metav1.ConditionFalse, "HealthCheckFailed", "health check failed"
 		}
-		k.Status.ObservedGeneration, k.Status.Conditions = k.Generation, []metav1.Condition{c}
-		f.Expect(env.Client.Status().Update(f.ctx, &k)).To(Succeed())
+		before := k.DeepCopy()
+		k.Status.ObservedGeneration = k.Generation
+		apimeta.SetStatusCondition(&k.Status.Conditions, c)
+		f.updateStatus(&k, before)
 	}
 	for _, kind := range providerKinds() {
 		f.Expect(env.Client.List(f.ctx, kind, client.MatchingLabels{providerv1.ManagedByLabel: f.instance})).To(Succeed())
@@ -242,6 +284,7 @@ func (f *fixture) playKustomize() {
 		f.Expect(err).NotTo(HaveOccurred())
 		for _, item := range items {
 			if obj, ok := item.(client.Object); ok && !wanted[obj.GetLabels()[providerv1.ComponentLabel]] {
+				f.writes++
 				f.Expect(env.Client.Delete(f.ctx, obj)).To(Succeed())
 			}
 		}
@@ -268,13 +311,15 @@ func (f *fixture) playProvider(k kustomizev1.Kustomization) string {
 	obj.SetSpec(spec)
 	obj.SetLabels(k.Spec.CommonMetadata.Labels)
 	f.Expect(env.Client.Update(f.ctx, obj)).To(Succeed())
+	before, _ := obj.DeepCopyObject().(client.Object)
 
 	message := f.failing[component]
 	state := metav1.ConditionTrue
 	if message != "" {
 		state = metav1.ConditionFalse
 	}
-	status := operatorv1.ProviderStatus{ObservedGeneration: obj.GetGeneration(), InstalledVersion: &spec.Version}
+	status := obj.GetStatus()
+	status.ObservedGeneration, status.InstalledVersion = obj.GetGeneration(), &spec.Version
 	for _, kind := range []string{
 		operatorv1.PreflightCheckCondition, operatorv1.ProviderInstalledCondition, "Ready",
 	} {
@@ -283,7 +328,7 @@ func (f *fixture) playProvider(k kustomizev1.Kustomization) string {
 		})
 	}
 	obj.SetStatus(status)
-	f.Expect(env.Client.Status().Update(f.ctx, obj)).To(Succeed())
+	f.updateStatus(obj, before)
 	return message
 }
 
