@@ -16,11 +16,13 @@ PLATFORMS ?= linux/amd64,linux/arm64
 MODULE := github.com/openmcp-project/cluster-provider-capi
 LDFLAGS := -s -w -X $(MODULE)/cmd/cluster-provider-capi/app.Version=$(VERSION)
 PLATFORM := go run ./test/platform/cmd
+# The CAPI provider that the tests make clusters with.
+LOCAL := test/platform/local
 CONTROLLER_GEN := bin/controller-gen
 GOLANGCI_LINT := bin/golangci-lint
 
 # What `generate` and `manifests` write.
-GENERATED = git ls-files --cached --others --exclude-standard '*zz_generated.deepcopy.go' api/crds/manifests
+GENERATED = git ls-files --cached --others --exclude-standard '*/zz_generated.deepcopy.go' api/crds/manifests $(LOCAL)/config
 # Tells the generated files from what they were.
 GENERATED_SUM = $(GENERATED) | xargs sha256sum
 
@@ -36,13 +38,14 @@ help: ## Show this help
 
 .PHONY: generate
 generate: $(CONTROLLER_GEN) ## Generate the deepcopy functions of all API types
-	$(CONTROLLER_GEN) object paths=./api/v1alpha1/...
-	@if [ -d test/platform/local/api ]; then set -x; $(CONTROLLER_GEN) object paths=./test/platform/local/api/...; fi
+	$(CONTROLLER_GEN) object paths=./api/v1alpha1/... paths=./$(LOCAL)/api/...
 
 .PHONY: manifests
 manifests: $(CONTROLLER_GEN) ## Generate the CRDs
 	$(CONTROLLER_GEN) crd:crdVersions=v1 paths=./api/v1alpha1/... output:crd:dir=./api/crds/manifests
 	go run ./api/crds/trim api/crds/manifests/*.yaml
+	$(CONTROLLER_GEN) crd:crdVersions=v1 paths=./$(LOCAL)/api/... output:crd:dir=./$(LOCAL)/config/crd
+	go test ./$(LOCAL)/config -update
 
 .PHONY: golden
 golden: ## Write the golden files anew, to be reviewed as a diff
