@@ -22,7 +22,7 @@ CONTROLLER_GEN := bin/controller-gen
 GOLANGCI_LINT := bin/golangci-lint
 
 # What `generate` and `manifests` write.
-GENERATED = git ls-files --cached --others --exclude-standard '*/zz_generated.deepcopy.go' api/crds/manifests $(LOCAL)/config
+GENERATED = git ls-files --cached --others --exclude-standard '*/zz_generated.deepcopy.go' api/crds/manifests '$(LOCAL)/config/*.yaml'
 # Tells the generated files from what they were.
 GENERATED_SUM = $(GENERATED) | xargs sha256sum
 
