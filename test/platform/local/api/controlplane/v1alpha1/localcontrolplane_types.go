@@ -8,7 +8,7 @@ import (
 )
 
 // Finalizer keeps a LocalControlPlane until its processes and data are gone.
-const Finalizer = "localcontrolplane.controlplane.cluster.x-k8s.io"
+const Finalizer = "controlplane.cluster.x-k8s.io/local"
 
 // The conditions of a LocalControlPlane, besides Paused.
 const (
@@ -16,8 +16,6 @@ const (
 	AvailableCondition = "Available"
 	// RollingOutCondition is True while the version changes.
 	RollingOutCondition = clusterv1.RollingOutCondition
-	// DeletingCondition is True while the processes and the data are removed.
-	DeletingCondition = clusterv1.DeletingCondition
 )
 
 // Logging is how much the API server logs.
@@ -78,7 +76,7 @@ type LocalControlPlaneStatus struct {
 	// +kubebuilder:validation:MaxItems=100
 	Versions []clusterv1.StatusVersion `json:"versions,omitempty"`
 
-	// Conditions of the LocalControlPlane: Available, RollingOut, Deleting and Paused.
+	// Conditions of the LocalControlPlane: Available, RollingOut and Paused.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -119,7 +117,9 @@ type LocalControlPlane struct {
 func (c *LocalControlPlane) GetConditions() []metav1.Condition { return c.Status.Conditions }
 
 // SetConditions replaces the conditions.
-func (c *LocalControlPlane) SetConditions(conditions []metav1.Condition) { c.Status.Conditions = conditions }
+func (c *LocalControlPlane) SetConditions(conditions []metav1.Condition) {
+	c.Status.Conditions = conditions
+}
 
 // LocalControlPlaneList is a list of LocalControlPlanes.
 // +kubebuilder:object:root=true
