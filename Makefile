@@ -71,7 +71,6 @@ verify: $(CONTROLLER_GEN) $(GOLANGCI_LINT) ## Fail when generated files, samples
 			diff <(echo "$$before") <(echo "$$after"); \
 		fi
 	$(GOLANGCI_LINT) linters >/dev/null
-	$(GOLANGCI_LINT) fmt --diff
 	go test ./fixtures/... ./docs/...
 
 .PHONY: lint
