@@ -5,12 +5,14 @@ package controllers
 import (
 	"fmt"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	providerv1 "github.com/openmcp-project/cluster-provider-capi/api/v1alpha1"
 	"github.com/openmcp-project/cluster-provider-capi/controllers/access"
@@ -67,29 +69,35 @@ func newConfigReconciler(c client.Client, id Identity) *config.Reconciler {
 	}
 }
 
-// Setup adds all controllers to the manager.
+// controller is what all three reconcilers have.
+type controller interface {
+	SetupWithManager(mgr ctrl.Manager) error
+	Collector() prometheus.Collector
+}
+
+// Setup adds all controllers, and the metrics of what they work on, to the manager.
 func Setup(mgr ctrl.Manager, id Identity) error {
 	c := mgr.GetClient()
 	recorder := mgr.GetEventRecorder(providerv1.ProviderName)
-
 	configs := newConfigReconciler(c, id)
 	configs.Recorder = recorder
-	if err := configs.SetupWithManager(mgr); err != nil {
-		return fmt.Errorf("set up the controller of ProviderConfigs: %w", err)
-	}
 	clusters := &cluster.Reconciler{
 		Client: c, Applier: apply.New(c), Recorder: recorder,
 		ProviderName: id.ProviderName, Environment: id.Environment, Namespace: id.Namespace,
-	}
-	if err := clusters.SetupWithManager(mgr); err != nil {
-		return fmt.Errorf("set up the controller of Clusters: %w", err)
 	}
 	accesses := &access.Reconciler{
 		Client: c, Applier: apply.New(c), Recorder: recorder, Clock: clock.RealClock{}, Connector: remote.NewConnector(c),
 		ProviderName: id.ProviderName, Environment: id.Environment, Namespace: id.Namespace,
 	}
-	if err := accesses.SetupWithManager(mgr); err != nil {
-		return fmt.Errorf("set up the controller of AccessRequests: %w", err)
+	for kind, controller := range map[string]controller{
+		"ProviderConfigs": configs, "Clusters": clusters, "AccessRequests": accesses,
+	} {
+		if err := controller.SetupWithManager(mgr); err != nil {
+			return fmt.Errorf("set up the controller of %s: %w", kind, err)
+		}
+		if err := metrics.Registry.Register(controller.Collector()); err != nil {
+			return fmt.Errorf("set up the metrics of %s: %w", kind, err)
+		}
 	}
 	return nil
 }

@@ -4,12 +4,14 @@ package config
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	operatorv1 "sigs.k8s.io/cluster-api-operator/api/v1alpha2"
@@ -237,4 +239,22 @@ func TestSurvivesAFailureOfAnyWrite(t *testing.T) {
 			return
 		}
 	}
+}
+
+func TestCollectsTheReadinessOfComponents(t *testing.T) {
+	f := newFixture(t)
+	f.failing["infrastructure-local"] = "no"
+	config := f.config("")
+	f.create(f.clusterClass(), config)
+	f.converge(config)
+	want := `
+# HELP cluster_provider_capi_component_ready 1 when a component of a ProviderConfig is installed in the wanted version and works, else 0.
+# TYPE cluster_provider_capi_component_ready gauge
+cluster_provider_capi_component_ready{name="cert-manager",providerconfig="NAME",type="certManager"} 1
+cluster_provider_capi_component_ready{name="operator",providerconfig="NAME",type="operator"} 1
+cluster_provider_capi_component_ready{name="cluster-api",providerconfig="NAME",type="core"} 1
+cluster_provider_capi_component_ready{name="local",providerconfig="NAME",type="infrastructure"} 0
+`
+	f.Expect(testutil.CollectAndCompare(f.reconciler.Collector(),
+		strings.NewReader(strings.ReplaceAll(want, "NAME", config.Name)))).To(Succeed())
 }
