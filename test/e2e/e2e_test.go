@@ -70,3 +70,9 @@ func prepare(ctx context.Context) (func(), error) {
 func TestMainJob(t *testing.T) {
 	NewWithT(t).Expect(scenario.Run(t.Context(), target)).To(Succeed())
 }
+
+// TestMistakes is what people get wrong, what they are told, and that they can mend it. It installs everything again
+// after TestMainJob has removed it.
+func TestMistakes(t *testing.T) {
+	NewWithT(t).Expect(scenario.RunMistakes(t.Context(), target)).To(Succeed())
+}

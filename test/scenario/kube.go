@@ -52,6 +52,8 @@ func (p *play) applyManifest(ctx context.Context, name string) error {
 			"IMAGE":    p.Image,
 			"DEFAULTS": "    " + strings.ReplaceAll(strings.TrimSpace(p.Defaults), "\n", "\n    "),
 			"LOCAL":    p.Local,
+
+			"LOCAL_MISSING": p.Local[:strings.LastIndex(p.Local, ":")+1] + "v0.9.9",
 		}[variable]
 	}))
 }

@@ -69,7 +69,9 @@ type play struct {
 }
 
 // Run plays the scenario until it is through or a step fails, and says which.
-func Run(ctx context.Context, target Target) error {
+func Run(ctx context.Context, target Target) error { return run(ctx, target, steps) }
+
+func run(ctx context.Context, target Target, steps []step) error {
 	p, err := newPlay(target)
 	if err != nil {
 		return err
