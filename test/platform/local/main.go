@@ -84,11 +84,8 @@ func run(ctx context.Context, args []string) error {
 	logger := zap.New()
 	ctrl.SetLogger(logger)
 	klog.SetLogger(logger)
-	scheme := runtime.NewScheme()
-	if err := utilerrors.NewAggregate([]error{
-		clientgoscheme.AddToScheme(scheme), clusterv1.AddToScheme(scheme),
-		infrav1.AddToScheme(scheme), controlplanev1.AddToScheme(scheme),
-	}); err != nil {
+	scheme, err := newScheme()
+	if err != nil {
 		return err
 	}
 	rest, err := ctrl.GetConfig()
@@ -113,6 +110,15 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	return mgr.Start(ctx)
+}
+
+// newScheme knows all kinds that the provider reads or writes.
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	return scheme, utilerrors.NewAggregate([]error{
+		clientgoscheme.AddToScheme(scheme), clusterv1.AddToScheme(scheme),
+		infrav1.AddToScheme(scheme), controlplanev1.AddToScheme(scheme),
+	})
 }
 
 // setup adds to the manager all that runs in it.

@@ -134,7 +134,7 @@ func (s *scenario) workload(kubeconfig []byte) client.Client {
 func TestClusterIsARealOneFromCreationToDeletion(t *testing.T) {
 	g := NewWithT(t)
 	s := newScenario(t)
-	provider := startProvider(t, s.data)
+	provider := platform.startProvider(t, s.data)
 	s.eventuallyPlane(func(g Gomega, plane *controlplanev1.LocalControlPlane) {
 		g.Expect(apimeta.IsStatusConditionFalse(plane.Status.Conditions, controlplanev1.AvailableCondition)).To(BeTrue())
 	})
@@ -156,7 +156,7 @@ func TestClusterIsARealOneFromCreationToDeletion(t *testing.T) {
 	running := processes(g, s.data)
 	g.Expect(syscall.Kill(provider.Pid(), syscall.SIGKILL)).To(Succeed())
 	g.Eventually(func(g Gomega) { g.Expect(processes(g, s.data)).To(BeEmpty()) }, timeout).Should(Succeed())
-	provider = startProvider(t, s.data)
+	provider = platform.startProvider(t, s.data)
 	g.Eventually(s.readData(workload), timeout).Should(Succeed())
 	g.Expect(processes(g, s.data)).NotTo(HaveKeyWithValue("etcd", running["etcd"]))
 	g.Expect(s.kubeconfigSecret().Data).To(Equal(secret.Data))

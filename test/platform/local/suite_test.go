@@ -4,6 +4,8 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,16 +15,11 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
-	controlplanev1 "github.com/openmcp-project/cluster-provider-capi/test/platform/local/api/controlplane/v1alpha1"
-	infrav1 "github.com/openmcp-project/cluster-provider-capi/test/platform/local/api/infrastructure/v1alpha1"
 	"github.com/openmcp-project/cluster-provider-capi/test/platform/proc"
 )
 
@@ -34,11 +31,14 @@ const (
 	timeout = 90 * time.Second
 )
 
-// platform is the platform cluster.
-var platform struct {
+// platformCluster is a platform cluster, for which the test or the real core plays Cluster API.
+type platformCluster struct {
+	*envtest.Environment
 	client     client.Client
 	kubeconfig string
 }
+
+var platform *platformCluster
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProvider) != "" {
@@ -58,47 +58,66 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func runSuite(m *testing.M) (int, error) {
-	core, err := exec.Command("go", "-C", "../tools", "mod", "download", "-json", "sigs.k8s.io/cluster-api").Output()
-	if err != nil {
-		return 0, fmt.Errorf("find the CRDs of Cluster API: %w", err)
-	}
-	_, dir, _ := bytes.Cut(core, []byte(`"Dir": "`))
-	dir, _, _ = bytes.Cut(dir, []byte(`"`))
-	server := &envtest.Environment{
-		BinaryAssetsDirectory: os.Getenv(assets), ControlPlaneStartTimeout: timeout, ControlPlaneStopTimeout: timeout,
-		CRDDirectoryPaths: []string{"config/crd", filepath.Join(string(dir), "core", "config", "crd", "bases")}, ErrorIfCRDPathMissing: true,
-	}
-	config, err := server.Start()
-	if err != nil {
-		return 0, fmt.Errorf("start the platform cluster: %w", err)
-	}
-	defer func() { _ = server.Stop() }()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, clusterv1.AddToScheme, infrav1.AddToScheme, controlplanev1.AddToScheme,
-	} {
-		if err := add(scheme); err != nil {
-			return 0, err
-		}
-	}
-	if platform.client, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
+func runSuite(m *testing.M) (code int, err error) {
+	if platform, err = startPlatform(); err != nil {
 		return 0, err
 	}
-	folder, err := os.MkdirTemp("", "local")
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = os.RemoveAll(folder) }()
-	platform.kubeconfig = filepath.Join(folder, "kubeconfig")
-	if err := os.WriteFile(platform.kubeconfig, server.KubeConfig, 0o600); err != nil {
-		return 0, err
-	}
+	defer func() { err = errors.Join(err, platform.stop()) }()
 	return m.Run(), nil
 }
 
+// startPlatform starts a cluster with the CRDs of Cluster API's core and of this provider.
+func startPlatform(webhooks ...string) (*platformCluster, error) {
+	core, err := coreConfig()
+	if err != nil {
+		return nil, err
+	}
+	for i := range webhooks {
+		webhooks[i] = filepath.Join(core, webhooks[i])
+	}
+	p := &platformCluster{Environment: &envtest.Environment{
+		BinaryAssetsDirectory: os.Getenv(assets), ControlPlaneStartTimeout: timeout, ControlPlaneStopTimeout: timeout,
+		CRDDirectoryPaths: []string{"config/crd", filepath.Join(core, "crd", "bases")}, ErrorIfCRDPathMissing: true,
+		WebhookInstallOptions: envtest.WebhookInstallOptions{Paths: webhooks},
+	}}
+	config, err := p.Start()
+	if err != nil {
+		return nil, fmt.Errorf("start the platform cluster: %w", err)
+	}
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, errors.Join(err, p.Stop())
+	}
+	if p.client, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
+		return nil, errors.Join(err, p.Stop())
+	}
+	file, err := os.CreateTemp("", "local")
+	if err != nil {
+		return nil, errors.Join(err, p.Stop())
+	}
+	p.kubeconfig = file.Name()
+	_, err = file.Write(p.KubeConfig)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return nil, errors.Join(err, p.stop())
+	}
+	return p, nil
+}
+
+func (p *platformCluster) stop() error { return errors.Join(os.Remove(p.kubeconfig), p.Stop()) }
+
+// coreConfig is the folder with the manifests of Cluster API's core, of the version that platforms run.
+func coreConfig() (string, error) {
+	module, err := exec.Command("go", "-C", "../tools", "mod", "download", "-json", "sigs.k8s.io/cluster-api").Output()
+	if err != nil {
+		return "", fmt.Errorf("find the manifests of Cluster API: %w", err)
+	}
+	var found struct{ Dir string }
+	err = json.Unmarshal(module, &found)
+	return filepath.Join(found.Dir, "core", "config"), err
+}
+
 // startProvider starts the provider as a process; its clusters' data is in a folder.
-func startProvider(t *testing.T, data string) *proc.Process {
+func (p *platformCluster) startProvider(t *testing.T, data string) *proc.Process {
 	t.Helper()
 	g := NewWithT(t)
 	self, err := os.Executable()
@@ -106,15 +125,25 @@ func startProvider(t *testing.T, data string) *proc.Process {
 	probes, err := proc.FreePort()
 	g.Expect(err).NotTo(HaveOccurred())
 	cmd := exec.Command(self, fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", probes))
-	cmd.Env = append(os.Environ(), asProvider+"=1", "KUBECONFIG="+platform.kubeconfig, "POD_NAMESPACE=default",
+	cmd.Env = append(os.Environ(), asProvider+"=1", "KUBECONFIG="+p.kubeconfig, "POD_NAMESPACE=default",
 		"LOCAL_BINARIES="+os.Getenv(assets), "LOCAL_DATA="+data)
-	if testing.Verbose() {
-		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	}
-	provider, err := proc.Start(cmd)
-	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { provider.Stop(30 * time.Second) })
-	return provider
+	return startProcess(t, cmd)
+}
+
+// startProcess stops the process when the test ends, and shows what it says when the test fails.
+func startProcess(t *testing.T, cmd *exec.Cmd) *proc.Process {
+	t.Helper()
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	process, err := proc.Start(cmd)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() {
+		process.Stop(30 * time.Second)
+		if t.Failed() {
+			t.Logf("%s:\n%s", filepath.Base(cmd.Path), output.String())
+		}
+	})
+	return process
 }
 
 // processes returns the numbers of the processes that run in a folder, by the name of their program.
