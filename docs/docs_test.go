@@ -57,6 +57,27 @@ func conditionsAndReasons(t *testing.T, path string) map[string]string {
 	return constants
 }
 
+func TestOperationsNamesEveryMetric(t *testing.T) {
+	g := NewWithT(t)
+	page, err := os.ReadFile("operations.md")
+	g.Expect(err).NotTo(HaveOccurred())
+	files, err := filepath.Glob(filepath.Join(root, "controllers", "*", "metrics.go"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(files).NotTo(BeEmpty())
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, match := range metricName.FindAllStringSubmatch(string(source), -1) {
+			if !strings.Contains(string(page), "`"+match[1]+"`") {
+				t.Errorf("operations.md does not name the metric %s of %s", match[1], file)
+			}
+		}
+	}
+}
+
+// metricName finds the names of this provider's metrics in Go code.
+var metricName = regexp.MustCompile(`"(cluster_provider_capi_[a-z_]+)"`)
+
 func TestSpecNamesEveryFieldOfAProviderConfig(t *testing.T) {
 	g := NewWithT(t)
 	page, err := os.ReadFile("spec/v1alpha1/providerconfig.md")
