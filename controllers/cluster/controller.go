@@ -165,6 +165,14 @@ func (r *Reconciler) reconcileDeletion(ctx context.Context, s *scope) (ctrl.Resu
 	return ctrl.Result{}, lifecycle.RemoveFinalizer(ctx, r.Client, s.cluster, providerv1.ClusterFinalizer)
 }
 
+// reader returns what reads past the cache.
+func (r *Reconciler) reader() client.Reader {
+	if r.uncached == nil {
+		return r.Client
+	}
+	return r.uncached
+}
+
 // runner returns what writes the status of Clusters.
 func (r *Reconciler) runner() pipeline.Runner[*clustersv1.Cluster] {
 	return pipeline.Runner[*clustersv1.Cluster]{

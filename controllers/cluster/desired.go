@@ -3,13 +3,16 @@
 package cluster
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/openmcp-project/controller-utils/pkg/controller"
 	clustersv1 "github.com/openmcp-project/openmcp-operator/api/clusters/v1alpha1"
@@ -90,14 +93,35 @@ func handedDown(metadata map[string]string) map[string]string {
 	return out
 }
 
-// publishedMetadata returns the labels and annotations by which OpenControlPlane shows a Cluster.
-func publishedMetadata(s *scope) (labels, annotations map[string]string) {
+// publishedLabels returns the labels by which OpenControlPlane shows a Cluster.
+func publishedLabels(s *scope) map[string]string {
 	running := strings.TrimPrefix(runningVersion(s.live, s.version), "v")
 	return map[string]string{
-			clustersv1.ProviderLabel: s.ProviderName,
-			// A label value has no plus sign.
-			clustersv1.K8sVersionLabel: strings.ReplaceAll(running, "+", "_"),
-		}, map[string]string{
-			clustersv1.ProviderInfoAnnotation: fmt.Sprintf("capi/%s/%s", s.status.Namespace, s.status.ClusterName),
-		}
+		clustersv1.ProviderLabel: s.ProviderName,
+		// A label value has no plus sign.
+		clustersv1.K8sVersionLabel: strings.ReplaceAll(running, "+", "_"),
+	}
+}
+
+// publishedAnnotations returns the annotations by which OpenControlPlane shows a Cluster.
+func publishedAnnotations(s *scope) map[string]string {
+	return map[string]string{
+		clustersv1.ProviderInfoAnnotation: fmt.Sprintf("capi/%s/%s", s.status.Namespace, s.status.ClusterName),
+	}
+}
+
+// metadataPatch returns a patch that sets labels and annotations, and leaves all others.
+func metadataPatch(labels, annotations map[string]string) (client.Patch, error) {
+	var metadata struct {
+		Metadata struct {
+			Labels      map[string]string `json:"labels,omitempty"`
+			Annotations map[string]string `json:"annotations,omitempty"`
+		} `json:"metadata"`
+	}
+	metadata.Metadata.Labels, metadata.Metadata.Annotations = labels, annotations
+	raw, err := json.Marshal(metadata)
+	if err != nil {
+		return nil, err
+	}
+	return client.RawPatch(types.MergePatchType, raw), nil
 }
