@@ -3,6 +3,7 @@
 package access
 
 import (
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -58,7 +59,7 @@ func TestTakesBackWhatIsNoLongerAskedFor(t *testing.T) {
 		Permissions: []clustersv1.PermissionsRequest{
 			{Name: f.namespace + ":configmaps", Rules: mayRead("configmaps")}, {Rules: mayRead("secrets")},
 		},
-		RoleRefs: []commonapi.RoleRef{{Kind: "ClusterRole", Name: "view"}},
+		RoleRefs: []commonapi.RoleRef{{Kind: "ClusterRole", Name: "system:kube-scheduler"}},
 	}))
 	c := f.consumer(request)
 	f.eventuallyMay(c, true, &corev1.SecretList{})
@@ -168,7 +169,7 @@ func TestRefusesWhatCannotBeAskedFor(t *testing.T) {
 			{Namespace: "missing", DisableAutomaticNamespaceCreation: true, Rules: mayRead("pods")},
 		}}, providerv1.ReasonRejected, `"missing" not found`},
 	} {
-		request := f.request(f.namespace+"-"+string(test.reason[0])+name[:1], &test.token)
+		request := f.request(strings.ReplaceAll(name, " ", "-"), &test.token)
 		_, _ = f.reconciler.Reconcile(f.ctx, requestFor(request))
 		f.Expect(env.Client.Get(f.ctx, client.ObjectKeyFromObject(request), request)).To(Succeed())
 		f.Expect(request).To(testenv.HaveCondition(providerv1.PermissionsGrantedCondition, metav1.ConditionFalse, test.reason), name)
@@ -187,7 +188,7 @@ func TestDeniesOIDC(t *testing.T) {
 	f.change(request, func(r *clustersv1.AccessRequest) {
 		r.Spec.Token = nil
 		r.Spec.OIDC = &clustersv1.OIDCConfig{OIDCProviderConfig: commonapi.OIDCProviderConfig{
-			Name: "idp", Issuer: "https://idp.example.org", ClientID: "x", UsernameClaim: "sub", GroupsClaim: "groups",
+			Name: "idp", Issuer: "https://idp.example.org", ClientID: "x", RoleBindings: []commonapi.RoleBindings{}, UsernameClaim: "sub", GroupsClaim: "groups",
 			UsernamePrefix: ptr.To("idp:"), GroupsPrefix: ptr.To("idp:"),
 		}}
 	})

@@ -135,6 +135,10 @@ func issueKubeconfig(ctx context.Context, s *scope) (pipeline.Outcome, error) {
 		if err != nil {
 			return s.explain(err)
 		}
+		if !token.ExpirationTimestamp.After(token.CreationTimestamp) {
+			return pipeline.Wait(providerv1.ReasonRejected,
+				"the cluster issued a token that has expired already: its clock and ours are far apart", retryRemote), nil
+		}
 		if err := s.writeSecret(ctx, token); err != nil {
 			return pipeline.Outcome{}, pipeline.Fail(providerv1.ReasonPlatformClusterError, err)
 		}
@@ -142,7 +146,8 @@ func issueKubeconfig(ctx context.Context, s *scope) (pipeline.Outcome, error) {
 	_, expires, _ := lifetime(s.secret)
 	s.granted.set(s.key(), grant{hash: s.grantHash(), data: dataHash(s.secret.Data), expires: expires})
 	s.request.Status.SecretRef = &commonapi.LocalObjectReference{Name: s.secret.Name}
-	return pipeline.Done(fmt.Sprintf("Secret %s has a kubeconfig that works", s.secret.Name)).Again(s.untilRenewal()), nil
+	return pipeline.Done(fmt.Sprintf("Secret %s has a kubeconfig that works", s.secret.Name)).
+		Again(max(s.renewal().Sub(s.Clock.Now()), time.Second)), nil
 }
 
 // mustIssue says whether the token in the Secret will not do.
@@ -250,15 +255,6 @@ func (s *scope) renewal() time.Time {
 	_, _ = h.Write([]byte(s.request.UID))
 	early := renewalSpread * float64(h.Sum32()) / math.MaxUint32
 	return clusteraccess.ComputeTokenRenewalTimeWithRatio(created, expires, renewalRatio-early)
-}
-
-// untilRenewal returns how long the token needs no renewal.
-func (s *scope) untilRenewal() time.Duration {
-	renewal := s.renewal()
-	if renewal.IsZero() {
-		return retryRemote // the clocks are so far apart that the token has expired already
-	}
-	return max(renewal.Sub(s.Clock.Now()), time.Second)
 }
 
 // untilExpiry returns how long the token in the Secret still works; zero when it does not.

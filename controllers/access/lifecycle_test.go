@@ -175,12 +175,22 @@ func TestWithdrawsAnExpiredToken(t *testing.T) {
 	f.Expect(request.Status.SecretRef).To(BeNil())
 	f.Expect(f.reconciler.readSecret(f.ctx, request)).To(BeNil())
 	f.broken.Store(nil)
-	f.clock.SetTime(time.Now().Add(pauseOver))
+	f.clock.SetTime(time.Now())
+	f.restart()
 	f.grant(request)
 }
 
-// pauseOver is when a cluster that did not answer is asked again.
-const pauseOver = 2 * time.Hour
+func TestSaysThatTheClocksDiffer(t *testing.T) {
+	f := newFixture(t)
+	f.ready()
+	f.clock.SetTime(time.Now().Add(2 * time.Hour))
+	request, result := f.reconcile(f.request("app", podsReader()))
+	f.Expect(request).To(testenv.HaveCondition(
+		providerv1.KubeconfigIssuedCondition, metav1.ConditionFalse, providerv1.ReasonRejected))
+	f.Expect(request.Status.Phase).To(Equal(clustersv1.REQUEST_PENDING))
+	f.Expect(request.Status.SecretRef).To(BeNil())
+	f.Expect(result.RequeueAfter).To(Equal(retryRemote))
+}
 
 func TestDeletionCleansUp(t *testing.T) {
 	f := newFixture(t)

@@ -90,6 +90,7 @@ func newFixture(t *testing.T) *fixture {
 	f.profile = &clustersv1.ClusterProfile{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}, Spec: clustersv1.ClusterProfileSpec{
 		ProviderRef:       commonapi.LocalObjectReference{Name: instance},
 		ProviderConfigRef: commonapi.LocalObjectReference{Name: "config"},
+		SupportedVersions: []clustersv1.SupportedK8sVersion{{Version: "1.36.0"}},
 	}}
 	g.Expect(env.Client.Create(f.ctx, f.profile)).To(Succeed())
 	f.cluster = &clustersv1.Cluster{
