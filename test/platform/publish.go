@@ -127,8 +127,8 @@ func (p *Platform) Defaults() string {
     oci: {url: "oci://%[1]s/%[2]s", insecure: true, ref: {tag: %[3]s}}
 core:
   version: %[4]s
-  fetchConfig: {oci: "http://%[1]s/%[5]s:%[4]s"}
-  manager: {featureGates: {ClusterTopology: true}}
+  fetch: {oci: "http://%[1]s/%[5]s:%[4]s"}
+  featureGates: {ClusterTopology: true}
 providerSource:
   oci: {url: "oci://%[1]s/%[6]s", insecure: true, ref: {tag: %[7]s}}
 `, p.Registry(), chartRepository, strings.TrimPrefix(operatorVersion, "v"), coreVersion, coreRepository, setsRepository, setsTag)
