@@ -3,10 +3,8 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,8 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -47,7 +43,9 @@ func TestClusterAPIsCore(t *testing.T) {
 	data := t.TempDir()
 	p.startProvider(t, data)
 
-	for _, obj := range readClusterClass(g) {
+	objects, err := readObjects("config/clusterclass.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, obj := range objects {
 		// The webhooks need a moment to answer.
 		g.Eventually(func() error { return p.client.Create(t.Context(), obj) }, timeout).Should(Succeed())
 	}
@@ -83,7 +81,7 @@ func (p *platformCluster) startCore(t *testing.T, binary string) {
 	cmd := exec.Command(binary, "--leader-elect=false", "--diagnostics-address=127.0.0.1:0", "--insecure-diagnostics",
 		fmt.Sprintf("--health-addr=127.0.0.1:%d", health), fmt.Sprintf("--webhook-port=%d", webhooks.LocalServingPort),
 		"--webhook-cert-dir="+webhooks.LocalServingCertDir, "--feature-gates=ClusterTopology=true")
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+p.kubeconfig, "POD_NAMESPACE=default")
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+p.admin, "POD_NAMESPACE=default")
 	startProcess(t, cmd)
 }
 
@@ -105,19 +103,4 @@ func (p *platformCluster) eventuallyGood(t *testing.T, cluster *clusterv1.Cluste
 		g.Expect(cluster.Status.ControlPlane.Versions).To(ConsistOf(clusterv1.StatusVersion{Version: version}))
 		g.Expect(cluster.Status.Phase).To(Equal("Provisioned"))
 	}, timeout).Should(Succeed())
-}
-
-func readClusterClass(g Gomega) []*unstructured.Unstructured {
-	raw, err := os.ReadFile("config/clusterclass.yaml")
-	g.Expect(err).NotTo(HaveOccurred())
-	var objects []*unstructured.Unstructured
-	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(raw), 4096); ; {
-		obj := &unstructured.Unstructured{}
-		if err := decoder.Decode(obj); errors.Is(err, io.EOF) {
-			return objects
-		} else {
-			g.Expect(err).NotTo(HaveOccurred())
-		}
-		objects = append(objects, obj)
-	}
 }

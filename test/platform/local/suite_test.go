@@ -4,9 +4,11 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +17,13 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -28,14 +37,18 @@ const (
 	// asProvider makes the test's binary the provider's, so that it can be killed.
 	asProvider = "RUN_AS_PROVIDER"
 
+	providerNamespace = "local-system"
+
 	timeout = 90 * time.Second
 )
 
 // platformCluster is a platform cluster, for which the test or the real core plays Cluster API.
 type platformCluster struct {
 	*envtest.Environment
-	client     client.Client
-	kubeconfig string
+	client client.Client
+	// The files with the kubeconfigs of an administrator, and of the provider's ServiceAccount.
+	admin, provider string
+	folder          string
 }
 
 var platform *platformCluster
@@ -91,19 +104,64 @@ func startPlatform(webhooks ...string) (*platformCluster, error) {
 	if p.client, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
 		return nil, errors.Join(err, p.Stop())
 	}
-	file, err := os.CreateTemp("", "local")
-	if err != nil {
-		return nil, errors.Join(err, p.Stop())
-	}
-	p.kubeconfig = file.Name()
-	_, err = file.Write(p.KubeConfig)
-	if err = errors.Join(err, file.Close()); err != nil {
+	if err := p.installProvider(); err != nil {
 		return nil, errors.Join(err, p.stop())
 	}
 	return p, nil
 }
 
-func (p *platformCluster) stop() error { return errors.Join(os.Remove(p.kubeconfig), p.Stop()) }
+// installProvider gives the provider the permissions that it has as a pod.
+func (p *platformCluster) installProvider() (err error) {
+	if p.folder, err = os.MkdirTemp("", "local"); err != nil {
+		return err
+	}
+	objects, err := readObjects("config/components.yaml")
+	if err != nil {
+		return err
+	}
+	for _, obj := range objects {
+		if kind := obj.GetKind(); kind == "CustomResourceDefinition" || kind == "Deployment" {
+			continue
+		}
+		if err := p.client.Create(context.Background(), obj); err != nil {
+			return err
+		}
+	}
+	token := &authenticationv1.TokenRequest{}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: providerNamespace, Name: "local-manager"}}
+	if err := p.client.SubResource("token").Create(context.Background(), account, token); err != nil {
+		return err
+	}
+	config, err := clientcmd.Load(p.KubeConfig)
+	if err != nil {
+		return err
+	}
+	for name := range config.AuthInfos {
+		config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: token.Status.Token}
+	}
+	p.admin, p.provider = filepath.Join(p.folder, "admin"), filepath.Join(p.folder, "provider")
+	return errors.Join(os.WriteFile(p.admin, p.KubeConfig, 0o600), clientcmd.WriteToFile(*config, p.provider))
+}
+
+func (p *platformCluster) stop() error { return errors.Join(os.RemoveAll(p.folder), p.Stop()) }
+
+// readObjects reads a file with any number of objects.
+func readObjects(path string) ([]*unstructured.Unstructured, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var objects []*unstructured.Unstructured
+	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(raw), 4096); ; {
+		obj := &unstructured.Unstructured{}
+		if err := decoder.Decode(obj); errors.Is(err, io.EOF) {
+			return objects, nil
+		} else if err != nil {
+			return nil, err
+		}
+		objects = append(objects, obj)
+	}
+}
 
 // coreConfig is the folder with the manifests of Cluster API's core, of the version that platforms run.
 func coreConfig() (string, error) {
@@ -125,7 +183,7 @@ func (p *platformCluster) startProvider(t *testing.T, data string) *proc.Process
 	probes, err := proc.FreePort()
 	g.Expect(err).NotTo(HaveOccurred())
 	cmd := exec.Command(self, fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", probes))
-	cmd.Env = append(os.Environ(), asProvider+"=1", "KUBECONFIG="+p.kubeconfig, "POD_NAMESPACE=default",
+	cmd.Env = append(os.Environ(), asProvider+"=1", "KUBECONFIG="+p.provider, "POD_NAMESPACE="+providerNamespace,
 		"LOCAL_BINARIES="+os.Getenv(assets), "LOCAL_DATA="+data)
 	return startProcess(t, cmd)
 }
