@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -136,11 +137,10 @@ func (r *Reconciler) responsible(ctx context.Context, cluster *clustersv1.Cluste
 }
 
 func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result, error) {
-	// The label comes first, so that a finalizer always has the name of its instance beside it.
-	if err := s.publish(ctx, map[string]string{clustersv1.ProviderLabel: r.ProviderName}, nil); err != nil {
-		return ctrl.Result{}, err
-	}
-	if err := lifecycle.AddFinalizer(ctx, r.Client, s.cluster, providerv1.ClusterFinalizer); err != nil {
+	// One write, so that the finalizer always has the name of its instance beside it.
+	if err := lifecycle.AddFinalizer(ctx, r.Client, s.cluster, providerv1.ClusterFinalizer, func() {
+		metav1.SetMetaDataLabel(&s.cluster.ObjectMeta, clustersv1.ProviderLabel, r.ProviderName)
+	}); err != nil {
 		return ctrl.Result{}, err
 	}
 	s.before = s.cluster.DeepCopy()

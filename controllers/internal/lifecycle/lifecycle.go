@@ -47,12 +47,18 @@ func TakeOperation(ctx context.Context, c client.Client, obj client.Object) (Ope
 	}
 }
 
-// AddFinalizer adds a finalizer to obj unless it has it.
-func AddFinalizer(ctx context.Context, c client.Client, obj client.Object, finalizer string) error {
+// AddFinalizer adds a finalizer to obj unless it has it. What else of the metadata is to be changed with it, in the same
+// write, is done by the functions in along.
+func AddFinalizer(ctx context.Context, c client.Client, obj client.Object, finalizer string, along ...func()) error {
 	if controllerutil.ContainsFinalizer(obj, finalizer) {
 		return nil
 	}
-	return patch(ctx, c, obj, func() { controllerutil.AddFinalizer(obj, finalizer) })
+	return patch(ctx, c, obj, func() {
+		controllerutil.AddFinalizer(obj, finalizer)
+		for _, change := range along {
+			change()
+		}
+	})
 }
 
 // RemoveFinalizer removes a finalizer from obj if it has it. An object that is gone is no error.
