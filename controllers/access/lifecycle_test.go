@@ -5,19 +5,24 @@ package access
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 
+	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	clustersv1 "github.com/openmcp-project/openmcp-operator/api/clusters/v1alpha1"
@@ -309,6 +314,50 @@ func TestIgnoresWhatIsNotOurs(t *testing.T) {
 	f.Expect(live).To(testenv.HaveCondition(
 		providerv1.ClusterFoundCondition, metav1.ConditionFalse, providerv1.ReasonClusterNotFound))
 	f.Expect(f.calls.Load()).To(BeZero())
+}
+
+func TestTellsNoSecrets(t *testing.T) {
+	f := newFixture(t)
+	recorder := events.NewFakeRecorder(1000)
+	f.reconciler.Recorder = recorder
+	var log bytes.Buffer
+	f.ctx = logr.NewContext(f.ctx, zap.New(zap.UseDevMode(true), zap.WriteTo(&log)))
+	f.publish()
+	request := f.request("app", podsReader())
+	f.writeKubeconfig([]byte("users: [{user: {token: hidden-token}}]"))
+	refused, _ := f.reconcile(request)
+	f.writeKubeconfig(env.Kubeconfig)
+	f.grant(request)
+	token := string(f.secret(request).Data[clustersv1.SecretKeyToken])
+	granted, _ := f.reconcile(request)
+	close(recorder.Events)
+	said := fmt.Sprint(refused, granted, f.reconciler.Expiries(), log.String())
+	for event := range recorder.Events {
+		said += event
+	}
+	f.Expect(said).To(ContainSubstring(providerv1.ReasonKubeconfigRefused))
+	for _, credential := range []string{token, "hidden-token", "PRIVATE KEY"} {
+		f.Expect(said).NotTo(ContainSubstring(credential))
+	}
+}
+
+func TestIssuesAgainWhenTheCAChanges(t *testing.T) {
+	f := newFixture(t)
+	f.ready()
+	request := f.grant(f.request("app", podsReader()))
+	ca := f.secret(request).Data[clustersv1.SecretKeyCA]
+	// The same CA with another comment is another CA as far as bytes go: consumers get what the admin kubeconfig has.
+	config, err := clientcmd.Load(env.Kubeconfig)
+	f.Expect(err).NotTo(HaveOccurred())
+	for _, cluster := range config.Clusters {
+		cluster.CertificateAuthorityData = append([]byte("# rotated\n"), cluster.CertificateAuthorityData...)
+	}
+	raw, err := clientcmd.Write(*config)
+	f.Expect(err).NotTo(HaveOccurred())
+	f.writeKubeconfig(raw)
+	f.grant(request)
+	f.Expect(f.secret(request).Data[clustersv1.SecretKeyCA]).To(Equal(append([]byte("# rotated\n"), ca...)))
+	f.eventuallyMay(f.consumer(request), true, &corev1.PodList{})
 }
 
 func TestWatches(t *testing.T) {
