@@ -34,6 +34,9 @@ type Identity struct {
 	// Namespace is the namespace that this instance runs in.
 	Namespace string
 
+	// Release is the release of this provider.
+	Release string
+
 	// Defaults stand in for what a ProviderConfig leaves out.
 	Defaults gitops.Defaults
 }
@@ -65,7 +68,7 @@ func stripSecret(obj any) (any, error) {
 func newConfigReconciler(c client.Client, id Identity) *config.Reconciler {
 	return &config.Reconciler{
 		Client: c, Applier: apply.New(c), Clock: clock.RealClock{},
-		ProviderName: id.ProviderName, Environment: id.Environment, Namespace: id.Namespace, Defaults: id.Defaults,
+		ProviderName: id.ProviderName, Environment: id.Environment, Namespace: id.Namespace, Release: id.Release, Defaults: id.Defaults,
 	}
 }
 

@@ -75,7 +75,19 @@ func Build(in Input) (Bundle, error) {
 	for _, p := range in.Spec.Providers {
 		b.Providers = append(b.Providers, keep(in.providerPart(p)))
 	}
+	for _, part := range []Part{b.CertManager, b.Operator, b.ProviderSet, b.Core} {
+		in.stamp(part)
+	}
 	return b, errors.Join(errs...)
+}
+
+// stamp puts the release on the objects of a part.
+func (in Input) stamp(part Part) {
+	for _, obj := range part.Objects {
+		if in.Release != "" {
+			obj.SetAnnotations(map[string]string{providerv1.ReleaseAnnotation: in.Release})
+		}
+	}
 }
 
 // Parts returns all parts, in the order in which they are installed.

@@ -24,6 +24,9 @@ type Input struct {
 	// Config is the name of the ProviderConfig; empty when there is none yet, as in a first `init`.
 	Config string
 
+	// Release is the release of this provider, for ReleaseAnnotation.
+	Release string
+
 	// Spec is the spec of the ProviderConfig.
 	Spec providerv1.ProviderConfigSpec
 

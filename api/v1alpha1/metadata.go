@@ -47,6 +47,11 @@ const (
 const (
 	// ClusterNameAnnotation holds the full name of the OpenControlPlane Cluster that a CAPI Cluster was made from.
 	ClusterNameAnnotation = GroupName + "/cluster-name"
+
+	// ReleaseAnnotation holds, on the Flux objects that an `init` applies, the release of the provider that did so. The
+	// controllers of another release leave them alone: while a new release prepares the platform, the old one still
+	// runs.
+	ReleaseAnnotation = GroupName + "/release"
 )
 
 // Finalizers that the provider sets.

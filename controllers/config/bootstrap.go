@@ -35,7 +35,7 @@ func (r *Reconciler) Bootstrap(ctx context.Context, tell func(metav1.Condition))
 			last = err
 			return false, nil
 		}
-		result := pipeline.Run(ctx, &scope{Reconciler: r, config: config}, bootstrapSteps)
+		result := pipeline.Run(ctx, &scope{Reconciler: r, config: config, takesOver: true}, bootstrapSteps)
 		for _, c := range result.Conditions() {
 			if state := string(c.Status) + c.Message; told[c.Type] != state {
 				told[c.Type] = state

@@ -12,6 +12,7 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	providerv1 "github.com/openmcp-project/cluster-provider-capi/api/v1alpha1"
@@ -87,6 +88,9 @@ func (s *scope) addExternal(part gitops.Part, outcome pipeline.Outcome) {
 
 // apply applies the objects of a part, and makes Flux look at them now when that was asked for.
 func (s *scope) apply(ctx context.Context, part gitops.Part) error {
+	if foreign, err := s.isOfOtherRelease(ctx, part); err != nil || foreign {
+		return err
+	}
 	if err := s.Applier.All(ctx, part.Objects...); err != nil {
 		return pipeline.Fail(providerv1.ReasonPlatformClusterError, err)
 	}
@@ -99,6 +103,28 @@ func (s *scope) apply(ctx context.Context, part gitops.Part) error {
 		}
 	}
 	return nil
+}
+
+// isOfOtherRelease says whether the init of another release of the provider has applied a part since.
+func (s *scope) isOfOtherRelease(ctx context.Context, part gitops.Part) (bool, error) {
+	ours := part.Installer.GetAnnotations()[providerv1.ReleaseAnnotation]
+	if s.takesOver || ours == "" {
+		return false, nil
+	}
+	live, err := s.emptyLike(part.Installer)
+	if err != nil {
+		return false, err
+	}
+	if err := s.Client.Get(ctx, client.ObjectKeyFromObject(part.Installer), live); err != nil {
+		return false, pipeline.Fail(providerv1.ReasonPlatformClusterError, client.IgnoreNotFound(err))
+	}
+	theirs := live.GetAnnotations()[providerv1.ReleaseAnnotation]
+	if theirs == "" || theirs == ours {
+		return false, nil
+	}
+	ctrl.LoggerFrom(ctx).Info("Left alone what another release of the provider has applied",
+		"component", part.Component, "ourRelease", ours, "theirRelease", theirs)
+	return true, nil
 }
 
 // requestReconcile sets the annotation with which `flux reconcile` asks for a reconciliation. It belongs to whoever set

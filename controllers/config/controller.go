@@ -63,6 +63,9 @@ type Reconciler struct {
 	// Namespace is the namespace that this instance runs in.
 	Namespace string
 
+	// Release is the release of this provider.
+	Release string
+
 	// Defaults stand in for what a ProviderConfig leaves out.
 	Defaults gitops.Defaults
 }

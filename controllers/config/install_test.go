@@ -11,6 +11,7 @@ import (
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -257,4 +258,29 @@ cluster_provider_capi_component_ready{name="local",providerconfig="NAME",type="i
 `
 	f.Expect(testutil.CollectAndCompare(f.reconciler.Collector(),
 		strings.NewReader(strings.ReplaceAll(want, "NAME", config.Name)))).To(Succeed())
+}
+
+func TestLeavesAloneWhatAnotherReleaseHasApplied(t *testing.T) {
+	f := newFixture(t)
+	config := f.config("")
+	f.create(f.clusterClass(), config)
+	f.reconciler.Release = "v0.1.0"
+	f.converge(config)
+
+	next := f.newReconciler(f.reconciler.Client)
+	next.Release, next.Defaults.Operator.Chart.Version = "v0.2.0", "0.30.0"
+	done := make(chan error)
+	go func() { done <- next.Bootstrap(f.ctx, func(metav1.Condition) {}) }()
+	tag := func() string {
+		source := &sourcev1.OCIRepository{}
+		f.Expect(f.exists(source, f.instance+"-operator")).To(BeTrue())
+		return source.Spec.Reference.Tag
+	}
+	f.Eventually(func() string { f.play(); return tag() }).Should(Equal("0.30.0"))
+	f.converge(config)
+	f.Expect(tag()).To(Equal("0.30.0"), "the old release fights with the new one")
+	f.Expect(<-done).To(Succeed())
+	f.reconciler = next
+	f.Expect(f.converge(config)).To(testenv.HaveCondition(providerv1.ReadyCondition, metav1.ConditionTrue, providerv1.ReasonReady))
+	f.Expect(tag()).To(Equal("0.30.0"))
 }

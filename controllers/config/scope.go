@@ -22,6 +22,9 @@ type scope struct {
 	// nudge says that Flux must reconcile now; set when the scope is made.
 	nudge bool
 
+	// takesOver says that what another release of the provider has applied is overwritten; set when the scope is made.
+	takesOver bool
+
 	// configs are all ProviderConfigs of this instance; set by resolve.
 	configs []providerv1.ProviderConfig
 

@@ -149,6 +149,6 @@ func (r *Reconciler) configsWith(ctx context.Context, match func(providerv1.Prov
 func (r *Reconciler) inputFor(config providerv1.ProviderConfig) gitops.Input {
 	return gitops.Input{
 		Instance: r.ProviderName, Namespace: r.Namespace, Environment: r.Environment,
-		Config: config.Name, Spec: config.Spec, Defaults: r.Defaults,
+		Config: config.Name, Release: r.Release, Spec: config.Spec, Defaults: r.Defaults,
 	}
 }

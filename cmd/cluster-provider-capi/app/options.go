@@ -52,7 +52,7 @@ func (o *identityOptions) identity() (controllers.Identity, error) {
 	}
 	defaults, err := readDefaults(o.defaults)
 	return controllers.Identity{
-		ProviderName: o.providerName, Environment: o.environment, Namespace: o.namespace, Defaults: defaults,
+		ProviderName: o.providerName, Environment: o.environment, Namespace: o.namespace, Release: Version, Defaults: defaults,
 	}, err
 }
 

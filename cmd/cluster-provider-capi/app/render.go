@@ -81,7 +81,7 @@ func render(out io.Writer, raw []byte, id identityOptions) error {
 			Instance:    cmp.Or(id.providerName, config.Spec.ProviderRef.Name),
 			Namespace:   cmp.Or(id.namespace, renderedNamespace),
 			Environment: cmp.Or(id.environment, renderedEnvironment),
-			Config:      config.Name, Spec: config.Spec, Defaults: defaults,
+			Config:      config.Name, Release: Version, Spec: config.Spec, Defaults: defaults,
 		})
 		if err != nil {
 			return fmt.Errorf("ProviderConfig %s: %w", config.Name, err)
