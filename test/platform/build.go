@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -70,8 +71,26 @@ func repositoryRoot(ctx context.Context) (string, error) {
 
 func (b *builder) toolsDir() string { return filepath.Join(b.root, "test", "platform", "tools") }
 
-// buildTools puts all tools into the folder, from the cache where they are.
-func (b *builder) buildTools(ctx context.Context) error {
+// Assets builds, if need be, the binaries that controller-runtime's envtest starts, and returns the folder that has them
+// and nothing else.
+func Assets(ctx context.Context, out io.Writer) (string, error) {
+	root, err := repositoryRoot(ctx)
+	if err != nil {
+		return "", err
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find the cache: %w", err)
+	}
+	b := &builder{root: root, bin: filepath.Join(cache, "cluster-provider-capi", "assets"), report: &reporter{out: out}}
+	if err := os.MkdirAll(b.bin, 0o755); err != nil {
+		return "", err
+	}
+	return b.bin, b.buildTools(ctx, func(name string) bool { return name == "etcd" || name == "kube-apiserver" })
+}
+
+// buildTools puts those tools into the folder that are wanted, from the cache where they are.
+func (b *builder) buildTools(ctx context.Context, wanted func(name string) bool) error {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return fmt.Errorf("find the cache: %w", err)
@@ -90,11 +109,26 @@ func (b *builder) buildTools(ctx context.Context) error {
 		return err
 	}
 	for _, t := range tools {
+		if !wanted(t.name) {
+			continue
+		}
 		if err := b.buildTool(ctx, cache, pins, t.name, t.pkg); err != nil {
 			return fmt.Errorf("build %s: %w", t.name, err)
 		}
 	}
 	return removeUnused(cache)
+}
+
+// link makes the folder's link to a tool, in place of one to an older build.
+func (b *builder) link(target, name string) error {
+	path := filepath.Join(b.bin, name)
+	if current, err := os.Readlink(path); err == nil && current == target {
+		return nil
+	}
+	if err := os.Symlink(target, path+".new"); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	return os.Rename(path+".new", path)
 }
 
 func (b *builder) buildTool(ctx context.Context, cache string, pins []byte, name, pkg string) error {
@@ -109,7 +143,7 @@ func (b *builder) buildTool(ctx context.Context, cache string, pins []byte, name
 		if err := os.Chtimes(filepath.Dir(target), time.Now(), time.Now()); err != nil {
 			return err
 		}
-		return os.Symlink(target, filepath.Join(b.bin, name))
+		return b.link(target, name)
 	}
 	b.report.state(name, "building")
 	began := time.Now()
@@ -120,7 +154,7 @@ func (b *builder) buildTool(ctx context.Context, cache string, pins []byte, name
 		return err
 	}
 	b.report.took(name, "built", began)
-	return os.Symlink(target, filepath.Join(b.bin, name))
+	return b.link(target, name)
 }
 
 // buildOwn builds the binaries of this repository; a package that does not exist is skipped. It returns what it built.

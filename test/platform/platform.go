@@ -145,7 +145,7 @@ func (p *Platform) start(ctx context.Context) error {
 		return err
 	}
 	b := &builder{root: root, bin: p.bin(), report: p.report}
-	if err := b.buildTools(ctx); err != nil {
+	if err := b.buildTools(ctx, func(string) bool { return true }); err != nil {
 		return err
 	}
 	built, err := b.buildOwn(ctx)

@@ -20,7 +20,7 @@ func main() {
 		Short:        "A whole OpenControlPlane platform on this machine, as processes",
 		SilenceUsage: true,
 	}
-	root.AddCommand(newUpCommand(), newDemoCommand(), newDownCommand())
+	root.AddCommand(newUpCommand(), newDemoCommand(), newDownCommand(), newAssetsCommand())
 	if err := root.ExecuteContext(ctx); err != nil {
 		stop()
 		os.Exit(1)

@@ -50,11 +50,12 @@ var controllers = []string{
 }
 
 func main() {
-	kubeconfig := flag.String("kubeconfig", "", "path of the kubeconfig of the cluster that cert-manager serves")
+	// controller-runtime has registered the flag.
 	flag.Parse()
+	kubeconfig := flag.Lookup("kubeconfig").Value.String()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *kubeconfig); err != nil {
+	if err := run(ctx, kubeconfig); err != nil {
 		log.Fatal(err)
 	}
 }
