@@ -21,7 +21,9 @@ func TestParse(t *testing.T) {
 	g.Expect(o.probes).To(Equal(":9440"))
 	g.Expect(o.metrics).To(Equal("0"))
 
-	o, err = parse([]string{"--health-probe-bind-address=:9440", "--leader-elect", "--v=2", "--health-addr=127.0.0.1:1", "--insecure-diagnostics=true"})
+	o, err = parse([]string{
+		"--health-probe-bind-address=:9440", "--leader-elect", "--v=2", "--health-addr=127.0.0.1:1", "--insecure-diagnostics=true",
+	})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(o.probes).To(Equal("127.0.0.1:1"))
 	g.Expect(o.leaderElection).To(BeTrue())
