@@ -152,12 +152,17 @@ func (s *scope) isRemembered() bool {
 
 // grantHash returns the hash of all that a grant depends on.
 func (s *scope) grantHash() string {
-	raw, err := json.Marshal([]any{
+	return digest(
 		s.request.UID, s.request.Spec.Token, s.target.cluster.UID, s.target.capi,
 		s.connection.Host, s.connection.ServerName, s.connection.CAData,
-	})
+	)
+}
+
+// digest returns the hash of values, in hexadecimal digits.
+func digest(values ...any) string {
+	raw, err := json.Marshal(values)
 	if err != nil {
-		return ""
+		raw = fmt.Appendf(nil, "%#v", values) // nothing that is hashed here cannot be encoded
 	}
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:])

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -132,7 +131,9 @@ func TestTwoRequestsOfOneNameShareNothing(t *testing.T) {
 	f.ready()
 	other.ready()
 	one := f.grant(f.request("app", &clustersv1.TokenConfig{Permissions: []clustersv1.PermissionsRequest{{Rules: mayRead("configmaps")}}}))
-	two := other.grant(other.request("app", &clustersv1.TokenConfig{Permissions: []clustersv1.PermissionsRequest{{Rules: mayRead("secrets")}}}))
+	two := other.grant(other.request("app", &clustersv1.TokenConfig{
+		Permissions: []clustersv1.PermissionsRequest{{Rules: mayRead("secrets")}},
+	}))
 	f.eventuallyMay(f.consumer(one), true, &corev1.ConfigMapList{})
 	f.eventuallyMay(f.consumer(two), true, &corev1.SecretList{})
 	f.Expect(f.may(f.consumer(one), &corev1.SecretList{})).To(BeFalse())
@@ -188,7 +189,8 @@ func TestDeniesOIDC(t *testing.T) {
 	f.change(request, func(r *clustersv1.AccessRequest) {
 		r.Spec.Token = nil
 		r.Spec.OIDC = &clustersv1.OIDCConfig{OIDCProviderConfig: commonapi.OIDCProviderConfig{
-			Name: "idp", Issuer: "https://idp.example.org", ClientID: "x", RoleBindings: []commonapi.RoleBindings{}, UsernameClaim: "sub", GroupsClaim: "groups",
+			Name: "idp", Issuer: "https://idp.example.org", ClientID: "x", RoleBindings: []commonapi.RoleBindings{},
+			UsernameClaim: "sub", GroupsClaim: "groups",
 			UsernamePrefix: ptr.To("idp:"), GroupsPrefix: ptr.To("idp:"),
 		}}
 	})

@@ -5,9 +5,6 @@ package access
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -305,11 +302,4 @@ func lifetime(secret *corev1.Secret) (created, expires time.Time, ok bool) {
 func unix(t time.Time) []byte { return []byte(strconv.FormatInt(t.Unix(), 10)) }
 
 // dataHash returns the hash of a Secret's data.
-func dataHash(data map[string][]byte) string {
-	raw, err := json.Marshal(data)
-	if err != nil {
-		return ""
-	}
-	sum := sha256.Sum256(raw)
-	return hex.EncodeToString(sum[:])
-}
+func dataHash(data map[string][]byte) string { return digest(data) }

@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/openmcp-project/controller-utils/pkg/clusteraccess"
-	"github.com/openmcp-project/controller-utils/pkg/controller"
 	"github.com/openmcp-project/controller-utils/pkg/pairs"
 	clustersv1 "github.com/openmcp-project/openmcp-operator/api/clusters/v1alpha1"
 
@@ -26,6 +25,9 @@ const (
 
 	// accessPurpose is the ManagedPurposeLabel of what is made for AccessRequests.
 	accessPurpose = "access"
+
+	// idLength is how much of a digest makes a name: enough that no two requests ever share one.
+	idLength = 32
 
 	clusterRoleKind = "ClusterRole"
 	roleKind        = "Role"
@@ -120,7 +122,7 @@ func (r *Reconciler) newGrantor(c client.Client, request *clustersv1.AccessReque
 		providerv1.ManagedPurposeLabel: accessPurpose,
 	}
 	g := &grantor{
-		client: c, id: controller.K8sNameUUIDUnsafe(r.Environment, r.ProviderName, request.Namespace, request.Name),
+		client: c, id: digest(r.Environment, r.ProviderName, request.Namespace, request.Name)[:idLength],
 		instance: pairs.MapToPairs(instance),
 	}
 	instance[providerv1.AccessRequestNamespaceLabel] = request.Namespace
@@ -134,7 +136,7 @@ func nameLabel(name string) string {
 	if len(name) <= validation.LabelValueMaxLength {
 		return name
 	}
-	return controller.K8sNameUUIDUnsafe(name)
+	return digest(name)[:idLength]
 }
 
 // subjects returns whom all permissions are granted to.

@@ -113,8 +113,8 @@ func (s *scope) isGone(ctx context.Context) (bool, error) {
 		return true, nil
 	}
 	live := &clusterv1.Cluster{}
-	if err := s.Client.Get(ctx, t.capi, live); apierrors.IsNotFound(err) {
-		return true, nil
+	if err := s.Client.Get(ctx, t.capi, live); apierrors.IsNotFound(err) || apimeta.IsNoMatchError(err) {
+		return true, nil // without the kind there is no object either
 	} else if err != nil {
 		return false, pipeline.Fail(providerv1.ReasonPlatformClusterError, fmt.Errorf("read CAPI Cluster %s: %w", t.capi, err))
 	}

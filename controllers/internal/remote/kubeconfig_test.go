@@ -84,16 +84,30 @@ func TestParseRefuses(t *testing.T) {
 		"no credentials":        {user(func(u *clientcmdapi.AuthInfo) { u.Token = "" }), "user has no credentials"},
 		"a certificate, no key": {user(func(u *clientcmdapi.AuthInfo) { u.ClientCertificateData = cert }), "no certificate and its key"},
 		"a key, no certificate": {user(func(u *clientcmdapi.AuthInfo) { u.ClientKeyData = key }), "no certificate and its key"},
-		"a CA file":             {cluster(func(c *clientcmdapi.Cluster) { c.CertificateAuthority = "/x" }), "cluster.certificate-authority is set"},
-		"a proxy":               {cluster(func(c *clientcmdapi.Cluster) { c.ProxyURL = "http://elsewhere" }), "cluster.proxy-url is set"},
-		"no TLS verification":   {cluster(func(c *clientcmdapi.Cluster) { c.InsecureSkipTLSVerify = true }), "cluster.insecure-skip-tls-verify is set"},
-		"plain HTTP":            {cluster(func(c *clientcmdapi.Cluster) { c.Server = "http://example.org" }), "cluster.server is not an https URL"},
-		"no server":             {cluster(func(c *clientcmdapi.Cluster) { c.Server = "" }), "cluster.server is not an https URL"},
-		"a password in the URL": {cluster(func(c *clientcmdapi.Cluster) { c.Server = "https://a:" + secretToken + "@b" }), "more than scheme, host and path"},
-		"a garbage CA":          {cluster(func(c *clientcmdapi.Cluster) { c.CertificateAuthorityData = []byte("x") }), "has no certificate"},
-		"no current context":    {func(c *clientcmdapi.Config) { c.CurrentContext = "" }, "current-context names no context"},
-		"an unknown cluster":    {func(c *clientcmdapi.Config) { c.Contexts["c"].Cluster = "x" }, "names no cluster"},
-		"an unknown user":       {func(c *clientcmdapi.Config) { c.Contexts["c"].AuthInfo = "x" }, "names no user"},
+		"a CA file": {cluster(func(c *clientcmdapi.Cluster) {
+			c.CertificateAuthority = "/x"
+		}), "cluster.certificate-authority is set"},
+		"a proxy": {cluster(func(c *clientcmdapi.Cluster) {
+			c.ProxyURL = "http://elsewhere"
+		}), "cluster.proxy-url is set"},
+		"no TLS verification": {cluster(func(c *clientcmdapi.Cluster) {
+			c.InsecureSkipTLSVerify = true
+		}), "cluster.insecure-skip-tls-verify is set"},
+		"plain HTTP": {cluster(func(c *clientcmdapi.Cluster) {
+			c.Server = "http://example.org"
+		}), "cluster.server is not an https URL"},
+		"no server": {cluster(func(c *clientcmdapi.Cluster) {
+			c.Server = ""
+		}), "cluster.server is not an https URL"},
+		"a password in the URL": {cluster(func(c *clientcmdapi.Cluster) {
+			c.Server = "https://a:" + secretToken + "@b"
+		}), "more than scheme, host and path"},
+		"a garbage CA": {cluster(func(c *clientcmdapi.Cluster) {
+			c.CertificateAuthorityData = []byte("x")
+		}), "has no certificate"},
+		"no current context": {func(c *clientcmdapi.Config) { c.CurrentContext = "" }, "current-context names no context"},
+		"an unknown cluster": {func(c *clientcmdapi.Config) { c.Contexts["c"].Cluster = "x" }, "names no cluster"},
+		"an unknown user":    {func(c *clientcmdapi.Config) { c.Contexts["c"].AuthInfo = "x" }, "names no user"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -110,7 +124,8 @@ func TestParseRefuses(t *testing.T) {
 func TestParseRefusesGarbageWithoutQuotingIt(t *testing.T) {
 	t.Parallel()
 	for _, raw := range []string{
-		"", secretToken, "token: " + secretToken, "{", "users: " + secretToken, "apiVersion: v1\nkind: Config\nusers: [{name: [" + secretToken + "]}]",
+		"", secretToken, "token: " + secretToken, "{", "users: " + secretToken,
+		"apiVersion: v1\nkind: Config\nusers: [{name: [" + secretToken + "]}]",
 	} {
 		g := NewWithT(t)
 		_, _, err := Parse([]byte(raw))
