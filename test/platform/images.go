@@ -47,6 +47,8 @@ var managerArgs = []string{
 	"--diagnostics-address=127.0.0.1:{{port 8443}}",
 	"--insecure-diagnostics=true",
 	"--profiler-address=",
+	// They look for their namespace in the file system of a container only.
+	"--leader-elect=false",
 }
 
 // images is the table of what was built, and of the caller's own images.
