@@ -1,13 +1,10 @@
-// One module that builds every real part (seen: all binaries built and started, Go 1.26.8). Copy, rename, then
-// `go mod tidy -e` (two test-only packages are not served; the errors about them are harmless) and
-// `CGO_ENABLED=0 go build -trimpath -o bin/ PACKAGE...`. etcd wants a main of its own: package main; import
-// "go.etcd.io/etcd/server/v3/etcdmain"; func main() { etcdmain.Main(os.Args) }.
 module github.com/openmcp-project/cluster-provider-capi/test/platform/tools
 
 go 1.26.6
 
 require (
 	github.com/cert-manager/cert-manager v1.21.2
+	github.com/onsi/gomega v1.42.1
 	github.com/prometheus/client_model v0.6.2
 	github.com/virtual-kubelet/virtual-kubelet v1.14.1
 	go.etcd.io/etcd/server/v3 v3.6.8
@@ -324,7 +321,6 @@ require (
 	github.com/notaryproject/tspclient-go v1.0.0 // indirect
 	github.com/nozzle/throttler v0.0.0-20180817012639-2ea982251481 // indirect
 	github.com/oklog/ulid/v2 v2.1.1 // indirect
-	github.com/onsi/gomega v1.42.1 // indirect
 	github.com/opencontainers/cgroups v0.0.6 // indirect
 	github.com/opencontainers/go-digest v1.0.1-0.20231025023718-d50d2fec9c98 // indirect
 	github.com/opencontainers/go-digest/blake3 v0.0.0-20250813155314-89707e38ad1a // indirect
