@@ -15,6 +15,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clustersv1 "github.com/openmcp-project/openmcp-operator/api/clusters/v1alpha1"
+
 	providerv1 "github.com/openmcp-project/cluster-provider-capi/api/v1alpha1"
 	"github.com/openmcp-project/cluster-provider-capi/controllers/internal/pipeline"
 	"github.com/openmcp-project/cluster-provider-capi/gitops"
@@ -35,7 +37,7 @@ func accept(ctx context.Context, s *scope) (pipeline.Outcome, error) {
 	if err := s.chooseName(); err != nil {
 		return pipeline.Outcome{}, err
 	}
-	if outcome, err := s.checkConflict(ctx); err != nil || !outcome.IsDone() {
+	if outcome, err := s.checkConflict(ctx, s.Client); err != nil || !outcome.IsDone() {
 		return outcome, err
 	}
 	return s.acceptVersion(ctx)
@@ -52,17 +54,23 @@ func (s *scope) hold(reason, message string) pipeline.Outcome {
 // findLive fills in what the status says of the CAPI Cluster, and our CAPI Cluster as the cache knows it. It is found by
 // its labels: a status can be lost.
 func (s *scope) findLive(ctx context.Context) error {
-	if raw := s.cluster.Status.ProviderStatus; raw != nil {
-		if err := json.Unmarshal(raw.Raw, &s.status); err != nil {
-			s.status = providerv1.ClusterStatus{} // it is written anew
-		}
-	}
+	s.status = storedStatus(s.cluster)
 	live, err := s.liveFrom(ctx, s.Client)
 	if live != nil {
-		s.live = live
+		s.live, s.version = live, live.Spec.Topology.Version
 		s.status.ClusterName, s.status.Namespace = live.Name, live.Namespace
 	}
 	return err
+}
+
+// storedStatus returns our part of a Cluster's status; empty when there is none, or none that can be read: it is written
+// anew then.
+func storedStatus(cluster *clustersv1.Cluster) providerv1.ClusterStatus {
+	var status providerv1.ClusterStatus
+	if raw := cluster.Status.ProviderStatus; raw == nil || json.Unmarshal(raw.Raw, &status) != nil {
+		return providerv1.ClusterStatus{}
+	}
+	return status
 }
 
 // liveFrom returns our CAPI Cluster, read with the given reader; nil when there is none.
@@ -116,25 +124,29 @@ func (s *scope) chooseName() error {
 
 // storeStatus puts our part into the status, in memory, unless it says the same already.
 func (s *scope) storeStatus() error {
-	var stored providerv1.ClusterStatus
-	if raw := s.cluster.Status.ProviderStatus; raw != nil && json.Unmarshal(raw.Raw, &stored) == nil && stored == s.status {
+	if storedStatus(s.cluster) == s.status {
 		return nil
 	}
 	return s.cluster.Status.SetProviderStatus(s.status)
 }
 
-// checkConflict looks whether the name of the CAPI Cluster is somebody else's.
-func (s *scope) checkConflict(ctx context.Context) (pipeline.Outcome, error) {
+// checkConflict looks, with the given reader, whether the name of the CAPI Cluster is somebody else's.
+func (s *scope) checkConflict(ctx context.Context, reader client.Reader) (pipeline.Outcome, error) {
 	if s.live != nil {
 		return pipeline.Done(""), nil
 	}
 	key := client.ObjectKey{Namespace: s.status.Namespace, Name: s.status.ClusterName}
-	err := s.Client.Get(ctx, key, &clusterv1.Cluster{})
+	found := &clusterv1.Cluster{}
+	err := reader.Get(ctx, key, found)
 	if apierrors.IsNotFound(err) || apimeta.IsNoMatchError(err) {
 		return pipeline.Done(""), nil
 	}
 	if err != nil {
 		return pipeline.Outcome{}, pipeline.Fail(providerv1.ReasonPlatformClusterError, fmt.Errorf("read CAPI Cluster %s: %w", key, err))
+	}
+	if isOurs(found, s.cluster, s.ProviderName) {
+		s.live = found
+		return pipeline.Done(""), nil
 	}
 	return pipeline.Wait(providerv1.ReasonClusterConflict, fmt.Sprintf(
 		"CAPI Cluster %s exists and was not made for this Cluster: delete it, or use another name", key), 0), nil
@@ -146,16 +158,11 @@ func (s *scope) acceptVersion(ctx context.Context) (pipeline.Outcome, error) {
 	if err != nil {
 		return pipeline.Outcome{}, err
 	}
-	running := ""
-	if s.live != nil {
-		running = s.live.Spec.Topology.Version
-		s.version = running
-	}
 	if missing != "" {
 		return s.hold(providerv1.ReasonClusterClassNotFound, missing), nil
 	}
 	supported := gitops.SupportedVersions(*s.profile, class.Spec.KubernetesVersions)
-	choice := chooseVersion(s.cluster.Spec.Kubernetes.Version, supported, running)
+	choice := chooseVersion(s.cluster.Spec.Kubernetes.Version, supported, s.version)
 	if choice.version != "" {
 		s.version = "v" + strings.TrimPrefix(choice.version, "v")
 	}
@@ -185,14 +192,17 @@ func (s *scope) findClass(ctx context.Context) (*clusterv1.ClusterClass, string,
 	return class, "", nil
 }
 
+// providerConditions are the conditions of a ProviderConfig that say whether its CAPI providers work.
+var providerConditions = []string{
+	providerv1.OperatorReadyCondition, providerv1.CoreReadyCondition, providerv1.ProvidersReadyCondition,
+}
+
 // checkProviders looks whether the CAPI providers of the ProviderConfig work. A new cluster waits for them.
 func checkProviders(_ context.Context, s *scope) (pipeline.Outcome, error) {
 	if s.config == nil {
 		return s.hold(providerv1.ReasonProvidersNotReady, "the ProviderConfig is not known"), nil
 	}
-	for _, kind := range []string{
-		providerv1.OperatorReadyCondition, providerv1.CoreReadyCondition, providerv1.ProvidersReadyCondition,
-	} {
+	for _, kind := range providerConditions {
 		c := apimeta.FindStatusCondition(s.config.Status.Conditions, kind)
 		switch {
 		case c == nil || (c.Status != metav1.ConditionFalse && c.ObservedGeneration != s.config.Generation):

@@ -88,7 +88,8 @@ type scope struct {
 	// live is our CAPI Cluster, as the cache knows it; nil when there is none. Set by accept.
 	live *clusterv1.Cluster
 
-	// version is the Kubernetes version that CAPI is asked for, with a leading v. Set by accept.
+	// version is the Kubernetes version that CAPI is asked for, with a leading v. It is that of live when no other can be
+	// had, and empty when there is none. Set by accept.
 	version string
 
 	// changed says that the CAPI Cluster was written in this very reconciliation, so that live is not up to date. Set by

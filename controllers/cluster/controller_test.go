@@ -191,13 +191,23 @@ func TestIgnoresClustersOfOtherProviders(t *testing.T) {
 	f.Expect(live.Status.Conditions).To(BeEmpty())
 }
 
-// TestSurvivesAFailureOfAnyWrite fails each write in turn, from creation to deletion, and finds the same end each time.
-func TestSurvivesAFailureOfAnyWrite(t *testing.T) {
+// TestSurvivesACrashAtAnyWrite stops the provider at each write in turn, from creation to deletion - before it, and after
+// it but before its answer - starts it anew, and finds the same end each time.
+func TestSurvivesACrashAtAnyWrite(t *testing.T) {
+	for name, lost := range map[string]bool{"before": false, "after": true} {
+		t.Run(name, func(t *testing.T) { crashAtAnyWrite(t, lost) })
+	}
+}
+
+func crashAtAnyWrite(t *testing.T, lost bool) {
 	for fail := 1; ; fail++ {
 		f := newFixture(t)
-		f.client.fail = fail
+		f.client.fail, f.client.lost = fail, lost
 		f.create(f.cluster)
-		f.Expect(f.settle()).To(testenv.HaveCondition(providerv1.ReadyCondition, metav1.ConditionTrue, providerv1.ReasonReady), "write %d", fail)
+		live := f.settle()
+		f.Expect(live).To(testenv.HaveCondition(providerv1.ReadyCondition, metav1.ConditionTrue, providerv1.ReasonReady), "write %d", fail)
+		f.Expect(live.Labels).To(HaveKeyWithValue(clustersv1.K8sVersionLabel, "1.36.3"), "write %d", fail)
+		f.Expect(storedStatus(live).ClusterName).To(Equal("team"), "write %d", fail)
 		f.Expect(f.capiClusters()).To(HaveLen(1))
 		f.Expect(env.Client.Delete(f.ctx, f.cluster)).To(Succeed())
 		f.Expect(f.settle()).To(BeNil(), "write %d", fail)

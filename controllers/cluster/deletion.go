@@ -3,11 +3,13 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	providerv1 "github.com/openmcp-project/cluster-provider-capi/api/v1alpha1"
@@ -46,8 +48,11 @@ func deleteCluster(ctx context.Context, s *scope) (pipeline.Outcome, error) {
 // deletionMessage says what a CAPI Cluster that is being deleted waits for.
 func deletionMessage(live *clusterv1.Cluster) string {
 	message := fmt.Sprintf("CAPI Cluster %s/%s is being deleted", live.Namespace, live.Name)
-	if c := apimeta.FindStatusCondition(live.Status.Conditions, clusterv1.ClusterDeletingCondition); c != nil && c.Message != "" {
-		message += ": " + c.Message
+	switch c := apimeta.FindStatusCondition(live.Status.Conditions, clusterv1.ClusterDeletingCondition); {
+	case c == nil || c.Status != metav1.ConditionTrue:
+		message += ": CAPI has not begun with it yet; if that stays so, see whether CAPI's core provider runs"
+	case c.Message != "" || c.Reason != "":
+		message += ": " + cmp.Or(c.Message, c.Reason)
 	}
 	if foreign := lifecycle.ForeignFinalizers(live, clusterv1.ClusterFinalizer); len(foreign) > 0 {
 		message += "; besides CAPI, these hold it: " + strings.Join(foreign, ", ")

@@ -28,6 +28,10 @@ var mirroredTypes = []string{
 	clusterv1.ClusterAvailableCondition,
 }
 
+// latchedType is the one condition that CAPI writes once and, from then on, leaves as it is: its observedGeneration stays
+// that of the day when the control plane was initialized. Once True it is true for good.
+const latchedType = clusterv1.ClusterControlPlaneInitializedCondition
+
 // health is what CAPI says about a cluster.
 type health struct {
 	// conditions are copies of CAPI's, with a prefix before their types.
@@ -53,8 +57,9 @@ func healthOf(live *clusterv1.Cluster) health {
 	}
 	initialization := live.Status.Initialization
 	switch {
-	case ptr.Deref(live.Spec.Paused, false):
-		h.message = "the CAPI Cluster is paused (spec.paused): CAPI does nothing for it, and reports nothing"
+	case isPaused(live):
+		h.message = "the CAPI Cluster is paused (spec.paused or the annotation " + clusterv1.PausedAnnotation +
+			"): CAPI does nothing for it, and reports nothing"
 	case live.Status.ObservedGeneration != live.Generation:
 		h.message = "CAPI has not seen the current spec of the CAPI Cluster yet"
 	case h.message != "":
@@ -68,6 +73,12 @@ func healthOf(live *clusterv1.Cluster) health {
 	return h
 }
 
+// isPaused says whether somebody keeps CAPI from working on a cluster.
+func isPaused(live *clusterv1.Cluster) bool {
+	_, annotated := live.Annotations[clusterv1.PausedAnnotation]
+	return annotated || ptr.Deref(live.Spec.Paused, false)
+}
+
 // mirror returns a copy of one condition of a CAPI Cluster.
 func mirror(live *clusterv1.Cluster, kind string) metav1.Condition {
 	out := metav1.Condition{
@@ -76,7 +87,7 @@ func mirror(live *clusterv1.Cluster, kind string) metav1.Condition {
 	switch c := apimeta.FindStatusCondition(live.Status.Conditions, kind); {
 	case c == nil:
 		out.Message = "CAPI has not reported it yet"
-	case c.ObservedGeneration != live.Generation:
+	case c.ObservedGeneration != live.Generation && (kind != latchedType || c.Status != metav1.ConditionTrue):
 		out.Message = "CAPI has not reported it for the current spec yet"
 	default:
 		out.Status, out.Reason, out.Message = c.Status, c.Reason, c.Message

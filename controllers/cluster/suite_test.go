@@ -39,36 +39,58 @@ var errWrite = errors.New("the API server went away")
 type writes struct {
 	client.Client
 	count, fail int
+
+	// lost says that the write that fails is done all the same, and only its answer is lost.
+	lost bool
+
+	// refusal is what each apply fails with, as when a webhook refuses it.
+	refusal error
+
+	// stale says that the cache knows no CAPI Cluster yet.
+	stale bool
 }
 
-func (w *writes) next() error {
-	if w.count++; w.count == w.fail {
-		return errWrite
+// do writes, unless the write is the one that fails.
+func (w *writes) do(write func() error) error {
+	if w.count++; w.count != w.fail {
+		return write()
 	}
-	return nil
+	if w.lost {
+		return errors.Join(errWrite, write())
+	}
+	return errWrite
+}
+
+func (w *writes) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	if _, ok := obj.(*clusterv1.Cluster); ok && w.stale {
+		return apierrors.NewNotFound(clusterv1.GroupVersion.WithResource("clusters").GroupResource(), key.Name)
+	}
+	return w.Client.Get(ctx, key, obj, opts...)
+}
+
+func (w *writes) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	if _, ok := list.(*clusterv1.ClusterList); ok && w.stale {
+		return nil
+	}
+	return w.Client.List(ctx, list, opts...)
 }
 
 func (w *writes) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
-	return errors.Join(w.next(), w.unlessFailed(func() error { return w.Client.Patch(ctx, obj, patch, opts...) }))
+	return w.do(func() error { return w.Client.Patch(ctx, obj, patch, opts...) })
 }
 
 func (w *writes) Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error {
-	return errors.Join(w.next(), w.unlessFailed(func() error { return w.Client.Delete(ctx, obj, opts...) }))
+	return w.do(func() error { return w.Client.Delete(ctx, obj, opts...) })
 }
 
 func (w *writes) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-	return errors.Join(w.next(), w.unlessFailed(func() error { return w.Client.Apply(ctx, obj, opts...) }))
+	if w.refusal != nil {
+		return w.refusal
+	}
+	return w.do(func() error { return w.Client.Apply(ctx, obj, opts...) })
 }
 
 func (w *writes) Status() client.SubResourceWriter { return &statusWrites{w.Client.Status(), w} }
-
-// unlessFailed writes, unless the write is the one that fails.
-func (w *writes) unlessFailed(write func() error) error {
-	if w.count == w.fail {
-		return nil
-	}
-	return write()
-}
 
 type statusWrites struct {
 	client.SubResourceWriter
@@ -76,7 +98,7 @@ type statusWrites struct {
 }
 
 func (s *statusWrites) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
-	return errors.Join(s.writes.next(), s.writes.unlessFailed(func() error { return s.SubResourceWriter.Patch(ctx, obj, patch, opts...) }))
+	return s.writes.do(func() error { return s.SubResourceWriter.Patch(ctx, obj, patch, opts...) })
 }
 
 // fixture is one instance of the provider with a ProviderConfig that is ready, its profile and its ClusterClass. The test
@@ -96,10 +118,7 @@ type fixture struct {
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	f := &fixture{WithT: NewWithT(t), ctx: t.Context(), namespace: env.Namespace(t), client: &writes{Client: env.Client}}
-	f.reconciler = &Reconciler{
-		Client: f.client, Applier: apply.New(f.client), Recorder: events.NewFakeRecorder(1000),
-		ProviderName: f.namespace, Environment: "e", Namespace: f.namespace,
-	}
+	f.restart()
 	template := func(kind, group string) clusterv1.ClusterClassTemplateReference {
 		return clusterv1.ClusterClassTemplateReference{APIVersion: group + "/v1alpha1", Kind: kind, Name: "template"}
 	}
@@ -135,6 +154,19 @@ func newFixture(t *testing.T) *fixture {
 	return f
 }
 
+// restart starts the provider anew: it remembers nothing.
+func (f *fixture) restart() {
+	f.reconciler = f.newReconciler(f.client)
+	f.reconciler.uncached = env.Client
+}
+
+func (f *fixture) newReconciler(c client.Client) *Reconciler {
+	return &Reconciler{
+		Client: c, Applier: apply.New(c), Recorder: events.NewFakeRecorder(1000),
+		ProviderName: f.namespace, Environment: "e", Namespace: f.namespace,
+	}
+}
+
 func (f *fixture) create(objs ...client.Object) {
 	for _, obj := range objs {
 		f.Expect(env.Client.Create(f.ctx, obj)).To(Succeed())
@@ -143,9 +175,7 @@ func (f *fixture) create(objs ...client.Object) {
 
 // setProviders says in the ProviderConfig whether the providers are ready.
 func (f *fixture) setProviders(status metav1.ConditionStatus) {
-	for _, kind := range []string{
-		providerv1.OperatorReadyCondition, providerv1.CoreReadyCondition, providerv1.ProvidersReadyCondition,
-	} {
+	for _, kind := range providerConditions {
 		apimeta.SetStatusCondition(&f.config.Status.Conditions, metav1.Condition{
 			Type: kind, Status: status, Reason: "Played", Message: "played", ObservedGeneration: f.config.Generation,
 		})
@@ -172,7 +202,9 @@ func (f *fixture) settle() *clustersv1.Cluster {
 	for range 20 {
 		before := f.client.count
 		live, err := f.reconcile()
-		f.Expect(err == nil || errors.Is(err, errWrite)).To(BeTrue(), "%v", err)
+		if f.Expect(err == nil || errors.Is(err, errWrite)).To(BeTrue(), "%v", err); err != nil {
+			f.restart()
+		}
 		if f.play() || f.client.count != before {
 			continue
 		}
@@ -206,7 +238,8 @@ func (f *fixture) play() bool {
 	return changed
 }
 
-// playStatus writes what CAPI reports.
+// playStatus writes what CAPI reports. As CAPI does, it leaves ControlPlaneInitialized alone once it is True, with the
+// generation that it was written for.
 func (f *fixture) playStatus(c *clusterv1.Cluster, status metav1.ConditionStatus) {
 	c.Status.ObservedGeneration = c.Generation
 	c.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
@@ -215,6 +248,9 @@ func (f *fixture) playStatus(c *clusterv1.Cluster, status metav1.ConditionStatus
 		Versions: []clusterv1.StatusVersion{{Version: c.Spec.Topology.Version}},
 	}
 	for _, kind := range mirroredTypes {
+		if kind == clusterv1.ClusterControlPlaneInitializedCondition && apimeta.IsStatusConditionTrue(c.Status.Conditions, kind) {
+			continue
+		}
 		apimeta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
 			Type: kind, Status: status, Reason: "Played", Message: "as CAPI says", ObservedGeneration: c.Generation,
 		})

@@ -20,6 +20,12 @@ func applyTemplate(ctx context.Context, s *scope) (pipeline.Outcome, error) {
 	if s.profile == nil || s.version == "" {
 		return pipeline.Report(providerv1.ReasonProfileNotFound, "the CAPI Cluster is left as it is, as its profile is not known"), nil
 	}
+	if s.live == nil {
+		// What the cache does not know yet would be taken over by the apply.
+		if outcome, err := s.checkConflict(ctx, s.reader()); err != nil || !outcome.IsDone() {
+			return outcome, err
+		}
+	}
 	wrote, err := s.Applier.Apply(ctx, desiredCluster(s))
 	if err != nil && isRefusal(err) {
 		if s.live == nil {
