@@ -51,12 +51,22 @@ func main() {
 	flag.StringVar(&o.socket, "proxy-socket", "", "unix socket of the API server's egress proxy")
 	flag.IntVar(&o.port, "port", 0, "loopback port on which logs are served to the API server")
 	flag.Parse()
-	vklog.L = vkslog.FromSlog(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	vklog.L = vkslog.FromSlog(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{
+		Level: slog.LevelError, ReplaceAttr: withoutStack,
+	})))
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, o); err != nil && !errors.Is(err, context.Canceled) {
 		log.Fatal(err)
 	}
+}
+
+// withoutStack logs errors without the stack traces that virtual-kubelet's carry.
+func withoutStack(_ []string, attr slog.Attr) slog.Attr {
+	if err, ok := attr.Value.Any().(error); ok {
+		attr.Value = slog.StringValue(err.Error())
+	}
+	return attr
 }
 
 // run serves the node and the proxy until ctx ends, and leaves no process behind.

@@ -240,7 +240,7 @@ func (p *pod) status() corev1.PodStatus {
 	defer p.mu.Unlock()
 	p.spec.Status = podStatus(statusInput{
 		ip: p.ip, started: p.started, init: init, main: main, waiting: p.waiting, finished: p.finished,
-		previous: p.spec.Status.Conditions,
+		qos: p.spec.Status.QOSClass, previous: p.spec.Status.Conditions,
 	})
 	return *p.spec.Status.DeepCopy()
 }

@@ -17,6 +17,8 @@ type statusInput struct {
 	ip         string
 	started    time.Time
 	init, main []corev1.ContainerStatus
+	// qos is the class that the API server derived from the spec; it must never change.
+	qos corev1.PodQOSClass
 	// waiting says what the pod needs before its containers can start.
 	waiting string
 	// finished is true when no container will run again.
@@ -36,7 +38,7 @@ func podStatus(in statusInput) corev1.PodStatus {
 		StartTime:             &started,
 		InitContainerStatuses: in.init,
 		ContainerStatuses:     in.main,
-		QOSClass:              corev1.PodQOSBestEffort,
+		QOSClass:              in.qos,
 	}
 	if in.waiting != "" {
 		for i := range status.ContainerStatuses {
