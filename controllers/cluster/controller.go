@@ -5,6 +5,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -60,6 +61,9 @@ type Reconciler struct {
 
 	// uncached reads past the cache. It is set by SetupWithManager; Client stands in for it before.
 	uncached client.Reader
+
+	// written are the newest versions of the Clusters, which the cache may not know yet.
+	written written
 }
 
 // scope is what the steps of one reconciliation share.
@@ -103,13 +107,20 @@ type scope struct {
 // Reconcile does what is to be done for one Cluster.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	cluster := &clustersv1.Cluster{}
-	if err := r.Client.Get(ctx, req.NamespacedName, cluster); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+	if err := r.Client.Get(ctx, req.NamespacedName, cluster); apierrors.IsNotFound(err) {
+		r.written.forget(req.NamespacedName)
+		return ctrl.Result{}, nil
+	} else if err != nil {
+		return ctrl.Result{}, err
+	}
+	if r.written.isNewerThan(req.NamespacedName, cluster.ResourceVersion, time.Now()) {
+		return ctrl.Result{RequeueAfter: cacheLag}, nil
 	}
 	clusterProfile, ours, err := r.responsible(ctx, cluster)
 	if err != nil || !ours {
 		return ctrl.Result{}, err
 	}
+	defer func() { r.written.remember(req.NamespacedName, cluster.ResourceVersion, time.Now()) }()
 	operation, err := lifecycle.TakeOperation(ctx, r.Client, cluster)
 	if err != nil || operation == lifecycle.Ignore {
 		return ctrl.Result{}, err

@@ -32,6 +32,9 @@ var mirroredTypes = []string{
 // that of the day when the control plane was initialized. Once True it is true for good.
 const latchedType = clusterv1.ClusterControlPlaneInitializedCondition
 
+// unseenMessage is what is said as long as CAPI's status is not about the current spec.
+const unseenMessage = "CAPI has not seen the current spec of the CAPI Cluster yet"
+
 // health is what CAPI says about a cluster.
 type health struct {
 	// conditions are copies of CAPI's, with a prefix before their types.
@@ -61,7 +64,7 @@ func healthOf(live *clusterv1.Cluster) health {
 		h.message = "the CAPI Cluster is paused (spec.paused or the annotation " + clusterv1.PausedAnnotation +
 			"): CAPI does nothing for it, and reports nothing"
 	case live.Status.ObservedGeneration != live.Generation:
-		h.message = "CAPI has not seen the current spec of the CAPI Cluster yet"
+		h.message = unseenMessage
 	case h.message != "":
 	case !ptr.Deref(initialization.InfrastructureProvisioned, false):
 		h.message = "the infrastructure is not provisioned yet"

@@ -8,6 +8,8 @@ import (
 	"maps"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	clustersv1 "github.com/openmcp-project/openmcp-operator/api/clusters/v1alpha1"
 
@@ -46,12 +48,19 @@ func isRefusal(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err)
 }
 
+// newCluster is all that is known of a CAPI Cluster that was made a moment ago. To say of it what will be said when the
+// cache knows it saves a write.
+var newCluster = &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Generation: 1}}
+
 // checkHealth reports what CAPI says about the cluster.
 func checkHealth(_ context.Context, s *scope) (pipeline.Outcome, error) {
-	if s.live == nil || s.changed {
-		return s.hold(providerv1.ReasonProgressing, "CAPI has not seen the CAPI Cluster yet"), nil
+	h := healthOf(newCluster)
+	switch {
+	case s.live != nil && s.changed:
+		return pipeline.Report(providerv1.ReasonProgressing, unseenMessage), nil
+	case s.live != nil:
+		h = healthOf(s.live)
 	}
-	h := healthOf(s.live)
 	if !h.available {
 		return pipeline.Report(providerv1.ReasonProgressing, h.message).Mirror(h.conditions...), nil
 	}
