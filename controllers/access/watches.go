@@ -5,11 +5,9 @@ package access
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 
-	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -19,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -37,15 +34,10 @@ const (
 	workers = 10
 )
 
-// SetupWithManager makes the manager call Reconcile for all that can change the outcome for an AccessRequest, and
-// registers the metrics.
+// SetupWithManager makes the manager call Reconcile for all that can change the outcome for an AccessRequest.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &clustersv1.AccessRequest{}, clusterIndex, clusterOf); err != nil {
 		return fmt.Errorf("index AccessRequests: %w", err)
-	}
-	var registered prometheus.AlreadyRegisteredError
-	if err := metrics.Registry.Register(r.Collector()); err != nil && !errors.As(err, &registered) {
-		return fmt.Errorf("register metrics: %w", err)
 	}
 	return ctrl.NewControllerManagedBy(mgr).Named("accessrequest").
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -199,6 +200,9 @@ func (p *play) show(ctx context.Context, kinds ...schema.GroupVersionKind) error
 		if err := api.Get().Resource(mapping.Resource.Resource).Do(ctx).Into(table); err != nil {
 			return fmt.Errorf("list %s: %w", mapping.Resource.Resource, err)
 		}
+		if err := decodeRows(table); err != nil {
+			return err
+		}
 		p.printf("\n      $ kubectl get %s -A\n", mapping.Resource.Resource)
 		var text bytes.Buffer
 		printer := printers.NewTablePrinter(printers.PrintOptions{WithNamespace: mapping.Scope.Name() == apimeta.RESTScopeNameNamespace})
@@ -210,6 +214,18 @@ func (p *play) show(ctx context.Context, kinds ...schema.GroupVersionKind) error
 		}
 	}
 	p.printf("\n")
+	return nil
+}
+
+// decodeRows decodes the metadata that the rows of a Table come with, as the printer wants it.
+func decodeRows(table *metav1.Table) error {
+	for i := range table.Rows {
+		metadata := &metav1.PartialObjectMetadata{}
+		if err := json.Unmarshal(table.Rows[i].Object.Raw, metadata); err != nil {
+			return err
+		}
+		table.Rows[i].Object.Object = metadata
+	}
 	return nil
 }
 
