@@ -34,8 +34,9 @@ func (p *Platform) PushChart(ctx context.Context, repository, tag, chart string,
 	for path, content := range files {
 		inFolder[chart+"/"+path] = content
 	}
-	return p.pushTarball(ctx, repository, tag, inFolder,
-		"application/vnd.cncf.helm.config.v1+json", "application/vnd.cncf.helm.chart.content.v1.tar+gzip")
+	return p.pushTarball(ctx, repository, tag, inFolder, mediaTypes{
+		config: "application/vnd.cncf.helm.config.v1+json", layer: "application/vnd.cncf.helm.chart.content.v1.tar+gzip",
+	})
 }
 
 // PushFolder publishes a folder as a Flux artifact at <registry>/<repository>:<tag>.
@@ -44,8 +45,9 @@ func (p *Platform) PushFolder(ctx context.Context, repository, tag, dir string) 
 	if err != nil {
 		return fmt.Errorf("push %s: %w", repository, err)
 	}
-	return p.pushTarball(ctx, repository, tag, files,
-		"application/vnd.cncf.flux.config.v1+json", "application/vnd.cncf.flux.content.v1.tar+gzip")
+	return p.pushTarball(ctx, repository, tag, files, mediaTypes{
+		config: "application/vnd.cncf.flux.config.v1+json", layer: "application/vnd.cncf.flux.content.v1.tar+gzip",
+	})
 }
 
 // PushFiles publishes one layer per file, titled with its name, as `oras push` does and the Cluster API Operator's
@@ -65,12 +67,15 @@ func (p *Platform) PushFiles(ctx context.Context, repository, tag string, files 
 	return p.push(ctx, repository, tag, artifact)
 }
 
-func (p *Platform) pushTarball(ctx context.Context, repository, tag string, files Files, config, layer types.MediaType) error {
+// mediaTypes tell what kind of artifact one is.
+type mediaTypes struct{ config, layer types.MediaType }
+
+func (p *Platform) pushTarball(ctx context.Context, repository, tag string, files Files, kind mediaTypes) error {
 	packed, err := tarball(files)
 	if err != nil {
 		return fmt.Errorf("push %s: %w", repository, err)
 	}
-	artifact, err := mutate.AppendLayers(emptyArtifact(config), static.NewLayer(packed, layer))
+	artifact, err := mutate.AppendLayers(emptyArtifact(kind.config), static.NewLayer(packed, kind.layer))
 	if err != nil {
 		return fmt.Errorf("push %s: %w", repository, err)
 	}

@@ -91,15 +91,7 @@ func Assets(ctx context.Context, out io.Writer) (string, error) {
 
 // buildTools puts those tools into the folder that are wanted, from the cache where they are.
 func (b *builder) buildTools(ctx context.Context, wanted func(name string) bool) error {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return fmt.Errorf("find the cache: %w", err)
-	}
-	cache = filepath.Join(cache, "cluster-provider-capi")
-	if err := os.MkdirAll(cache, 0o755); err != nil {
-		return err
-	}
-	unlock, err := b.lock(ctx, filepath.Join(cache, "lock"))
+	cache, unlock, err := b.openCache(ctx)
 	if err != nil {
 		return err
 	}
@@ -117,6 +109,20 @@ func (b *builder) buildTools(ctx context.Context, wanted func(name string) bool)
 		}
 	}
 	return removeUnused(cache)
+}
+
+// openCache returns the folder in which binaries are kept, and locks it until the second result is called.
+func (b *builder) openCache(ctx context.Context) (string, func(), error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", nil, fmt.Errorf("find the cache: %w", err)
+	}
+	cache = filepath.Join(cache, "cluster-provider-capi")
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return "", nil, err
+	}
+	unlock, err := b.lock(ctx, filepath.Join(cache, "lock"))
+	return cache, unlock, err
 }
 
 // link makes the folder's link to a tool, in place of one to an older build.
@@ -158,7 +164,18 @@ func (b *builder) buildTool(ctx context.Context, cache string, pins []byte, name
 }
 
 // buildOwn builds the binaries of this repository; a package that does not exist is skipped. It returns what it built.
+// They are kept in the cache, one folder per checkout, so that nothing is linked again that has not changed.
 func (b *builder) buildOwn(ctx context.Context) (map[string]bool, error) {
+	cache, unlock, err := b.openCache(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	checkout := sha256.Sum256([]byte(b.root))
+	cache = filepath.Join(cache, "own-"+hex.EncodeToString(checkout[:4]))
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return nil, err
+	}
 	built := map[string]bool{}
 	for _, o := range own {
 		if _, err := os.Stat(filepath.Join(b.root, o.pkg)); errors.Is(err, os.ErrNotExist) {
@@ -166,13 +183,29 @@ func (b *builder) buildOwn(ctx context.Context) (map[string]bool, error) {
 			continue
 		}
 		began := time.Now()
-		if _, err := goCommand(ctx, b.root, "build", "-trimpath", "-o", filepath.Join(b.bin, o.name), "./"+o.pkg); err != nil {
+		target := filepath.Join(cache, o.name)
+		if _, err := goCommand(ctx, b.root, "build", "-trimpath", "-ldflags", "-s -w", "-o", target, "./"+o.pkg); err != nil {
 			return nil, fmt.Errorf("build %s: %w", o.name, err)
+		}
+		// A later build replaces the file, it does not write into it: pods keep the binary of their own platform.
+		if err := os.Link(target, filepath.Join(b.bin, o.name)); err != nil {
+			if err := copyFile(target, filepath.Join(b.bin, o.name)); err != nil {
+				return nil, err
+			}
 		}
 		b.report.took(o.name, "built", began)
 		built[o.name] = true
 	}
 	return built, nil
+}
+
+// copyFile copies a binary to another file system, where a link cannot go.
+func copyFile(from, to string) error {
+	raw, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, raw, 0o755)
 }
 
 // pins is all that decides about the binaries of foreign modules.

@@ -65,20 +65,26 @@ func (p *Platform) images(built map[string]bool) map[string]Image {
 	}
 	if built["cluster-api-provider-local"] {
 		for _, version := range LocalVersions {
-			table[LocalImage+":"+version] = Image{Path: bin("cluster-api-provider-local"), Args: managerArgs, Env: map[string]string{
-				"LOCAL_BINARIES": p.bin(),
-				"LOCAL_DATA":     filepath.Join(p.dir, "local"),
-			}}
+			table[LocalImage+":"+version] = p.localImage()
 		}
 	}
 	maps.Copy(table, p.options.Images)
 	return table
 }
 
+// localImage stands for any version of the provider "local".
+func (p *Platform) localImage() Image {
+	return Image{
+		Path: filepath.Join(p.bin(), "cluster-api-provider-local"),
+		Args: managerArgs,
+		Env:  map[string]string{"LOCAL_BINARIES": p.bin(), "LOCAL_DATA": p.file("local")},
+	}
+}
+
 // SetImage adds an image to those that pods can use, or changes it. Pods that wait for it find it within seconds.
 func (p *Platform) SetImage(name string, image Image) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.tableMu.Lock()
+	defer p.tableMu.Unlock()
 	p.table[name] = image
 	return p.writeImages()
 }

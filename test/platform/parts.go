@@ -66,7 +66,7 @@ func (p *Platform) startPart(ctx context.Context, t part) error {
 	if err != nil {
 		return err
 	}
-	defer logFile.Close()
+	defer func() { _ = logFile.Close() }()
 	tmp := filepath.Join(p.dir, "tmp", t.name)
 	if err := os.MkdirAll(tmp, 0o755); err != nil {
 		return err

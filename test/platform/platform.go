@@ -58,9 +58,14 @@ type Platform struct {
 	stopOnce sync.Once
 	done     chan struct{}
 
+	// localConfig is the folder with the manifests of the provider "local".
+	localConfig string
+
+	tableMu sync.Mutex
+	table   map[string]Image
+
 	mu    sync.Mutex
 	parts []part
-	table map[string]Image
 	err   error
 }
 
@@ -152,6 +157,7 @@ func (p *Platform) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	p.localConfig = filepath.Join(root, "test", "platform", "local", "config")
 	p.table = p.images(built)
 	if err := p.writeImages(); err != nil {
 		return err

@@ -34,7 +34,7 @@ func (p *Platform) publish(ctx context.Context, b *builder) error {
 	if err := p.publishCore(ctx, b); err != nil {
 		return err
 	}
-	if err := p.publishLocal(ctx, filepath.Join(b.root, "test", "platform", "local", "config")); err != nil {
+	if err := p.publishLocal(ctx); err != nil {
 		return err
 	}
 	sets := filepath.Join(b.root, "gitops", "sets")
@@ -95,29 +95,42 @@ func (p *Platform) publishCore(ctx context.Context, b *builder) error {
 }
 
 // publishLocal publishes the provider "local" once per version.
-func (p *Platform) publishLocal(ctx context.Context, config string) error {
-	components, err := os.ReadFile(filepath.Join(config, "components.yaml"))
-	if errors.Is(err, os.ErrNotExist) {
+func (p *Platform) publishLocal(ctx context.Context) error {
+	if _, err := os.Stat(filepath.Join(p.localConfig, "components.yaml")); errors.Is(err, os.ErrNotExist) {
 		p.report.state("provider local", "skipped: there is no test/platform/local/config")
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	metadata, err := os.ReadFile(filepath.Join(config, "metadata.yaml"))
-	if err != nil {
-		return err
-	}
 	for _, version := range LocalVersions {
-		files := Files{"components.yaml": components, "metadata.yaml": metadata}
-		if err := replace(files, "components.yaml", map[string]string{":VERSION": ":" + version}); err != nil {
-			return err
-		}
-		if err := p.PushFiles(ctx, localRepository, version, files); err != nil {
+		if err := p.PublishLocal(ctx, version); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// PublishLocal publishes another version of the provider "local", with the image that it names, while the platform runs.
+// The version must be of a release series in the provider's metadata.yaml.
+func (p *Platform) PublishLocal(ctx context.Context, version string) error {
+	files, err := localFiles(p.localConfig, version)
+	if err != nil {
+		return fmt.Errorf("publish %s of the provider local: %w", version, err)
+	}
+	if err := p.SetImage(LocalImage+":"+version, p.localImage()); err != nil {
+		return err
+	}
+	return p.PushFiles(ctx, localRepository, version, files)
+}
+
+// localFiles are the manifests of a version of the provider "local".
+func localFiles(dir, version string) (Files, error) {
+	files := Files{}
+	for _, name := range []string{"components.yaml", "metadata.yaml"} {
+		var err error
+		if files[name], err = os.ReadFile(filepath.Join(dir, name)); err != nil {
+			return nil, err
+		}
+	}
+	return files, replace(files, "components.yaml", map[string]string{":VERSION": ":" + version})
 }
 
 // Defaults is a fragment of a ProviderConfig's spec that makes the product install from this platform's registry.

@@ -13,6 +13,12 @@ import (
 )
 
 func main() {
+	if err := run(); err != nil {
+		os.Exit(1)
+	}
+}
+
+func run() error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	root := &cobra.Command{
@@ -21,8 +27,5 @@ func main() {
 		SilenceUsage: true,
 	}
 	root.AddCommand(newUpCommand(), newDemoCommand(), newDownCommand(), newAssetsCommand())
-	if err := root.ExecuteContext(ctx); err != nil {
-		stop()
-		os.Exit(1)
-	}
+	return root.ExecuteContext(ctx)
 }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -14,8 +15,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/wait"
-
-	"context"
 
 	"github.com/openmcp-project/cluster-provider-capi/test/platform"
 )
@@ -64,11 +63,19 @@ Logs                   %s (parts), %s (pods)
 The product's ProviderConfig takes this to install from here:
 
 %s
-Ctrl-C ends it all, and so does: go run ./test/platform/cmd down
+Ctrl-C ends it all, and so does: go run ./test/platform/cmd down%s
 `, p.Kubeconfig(), p.Registry(), p.GitURL(), filepath.Join(p.Dir(), "logs"), filepath.Join(p.Dir(), "node", "logs"),
-		indent(p.Defaults()))
+		indent(p.Defaults()), dirFlag(o.Dir))
 	<-p.Done()
 	return p.Err()
+}
+
+// dirFlag is what `down` needs to find a folder.
+func dirFlag(dir string) string {
+	if dir == stateDir() {
+		return ""
+	}
+	return " --dir " + dir
 }
 
 func newDownCommand() *cobra.Command {
