@@ -5,6 +5,8 @@ package scenario
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"time"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -197,7 +199,11 @@ func requestAccess(ctx context.Context, p *play) error {
 		return fmt.Errorf("read the kubeconfig: %w", err)
 	}
 	p.access = access
-	p.printf("      Secret %s/%s, valid until %s\n", secret.Namespace, secret.Name, secret.Data["expirationTimestamp"])
+	expires, err := strconv.ParseInt(string(secret.Data["expirationTimestamp"]), 10, 64)
+	if err != nil {
+		return fmt.Errorf("read expirationTimestamp of %s: %w", p.name(secret), err)
+	}
+	p.printf("      Secret %s/%s, valid until %s\n", secret.Namespace, secret.Name, time.Unix(expires, 0).UTC().Format(time.RFC3339))
 	return p.show(ctx, providerConfigKind, clusterKind, accessRequestKind)
 }
 

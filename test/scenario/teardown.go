@@ -97,6 +97,9 @@ func deleteClusterProvider(ctx context.Context, p *play) error {
 	return client.IgnoreNotFound(p.client.Delete(ctx, defaults))
 }
 
+// instanceLabel holds the name of the ClusterProvider, or of the Helm release, that a Deployment belongs to.
+const instanceLabel = "app.kubernetes.io/instance"
+
 // findLeftovers looks for anything that the provider, Flux or the CAPI Operator should have taken away.
 func findLeftovers(ctx context.Context, p *play) error {
 	ours := client.MatchingLabels{providerv1.ManagedByLabel: instance}
@@ -115,7 +118,9 @@ func findLeftovers(ctx context.Context, p *play) error {
 			&clustersv1.ClusterList{}:                nil,
 			&clustersv1.AccessRequestList{}:          nil,
 			&appsv1.DeploymentList{}:                 {client.InNamespace("local-system")},
-			&corev1.PodList{}:                        {client.InNamespace("capi-system")},
+			&appsv1.DeploymentList{}:                 {client.InNamespace("capi-system")},
+			&appsv1.DeploymentList{}:                 {client.InNamespace(systemSpace), client.MatchingLabels{instanceLabel: instance}},
+			&appsv1.DeploymentList{}:                 {client.InNamespace(systemSpace), client.MatchingLabels{instanceLabel: "capi-operator"}},
 		} {
 			err := p.client.List(ctx, list, options...)
 			if apimeta.IsNoMatchError(err) {
