@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -28,9 +27,11 @@ func TestFromCreationToReady(t *testing.T) {
 
 	live = f.settle()
 	f.Expect(live).To(testenv.HaveCondition(providerv1.ReadyCondition, metav1.ConditionTrue, providerv1.ReasonReady))
-	f.Expect(live).To(testenv.HaveCondition(providerv1.CAPIConditionPrefix+clusterv1.ClusterAvailableCondition, metav1.ConditionTrue, "Played"))
+	f.Expect(live).To(testenv.HaveCondition(
+		providerv1.CAPIConditionPrefix+clusterv1.ClusterAvailableCondition, metav1.ConditionTrue, "Played"))
 	f.Expect(live.Status.Phase).To(Equal(commonapi.StatusPhaseReady))
-	f.Expect(live.Status.Endpoints).To(ConsistOf(clustersv1.Endpoint{Name: clustersv1.APISERVER_ENDPOINT_EXTERNAL, URL: "https://127.0.0.1:6443"}))
+	f.Expect(live.Status.Endpoints).To(ConsistOf(
+		clustersv1.Endpoint{Name: clustersv1.APISERVER_ENDPOINT_EXTERNAL, URL: "https://127.0.0.1:6443"}))
 	f.Expect(live.Labels).To(And(
 		HaveKeyWithValue(clustersv1.K8sVersionLabel, "1.36.3"), HaveKeyWithValue(clustersv1.ProviderLabel, f.namespace)))
 	f.Expect(live.Annotations).To(HaveKeyWithValue(clustersv1.ProviderInfoAnnotation, "capi/"+f.namespace+"/team"))
@@ -200,6 +201,7 @@ func TestSurvivesACrashAtAnyWrite(t *testing.T) {
 }
 
 func crashAtAnyWrite(t *testing.T, lost bool) {
+	t.Helper()
 	for fail := 1; ; fail++ {
 		f := newFixture(t)
 		f.client.fail, f.client.lost = fail, lost

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	clustersv1 "github.com/openmcp-project/openmcp-operator/api/clusters/v1alpha1"
@@ -19,7 +18,9 @@ func TestClusterNameIsLegalAndUnique(t *testing.T) {
 	g := NewWithT(t)
 	long := strings.Repeat("a", 253)
 	seen := map[string]string{}
-	for _, name := range []string{"team", "team.a", "team-a", long, long[:252] + "b", "a." + long[:200], "x.y.z", "9.9", strings.Repeat("a", 63)} {
+	for _, name := range []string{
+		"team", "team.a", "team-a", long, long[:252] + "b", "a." + long[:200], "x.y.z", "9.9", strings.Repeat("a", 63),
+	} {
 		for _, limit := range []int32{0, 20, 40, 63} {
 			got := clusterName(name, limit)
 			g.Expect(validation.IsDNS1123Label(got)).To(BeEmpty(), "%q of %q", got, name)
