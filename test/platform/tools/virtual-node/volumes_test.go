@@ -36,7 +36,9 @@ func TestVolumes(t *testing.T) {
 			},
 		}}},
 	}
-	token := func(audience string, seconds int64) (string, error) { return fmt.Sprintf("for %s, %d s", audience, seconds), nil }
+	token := func(audience string, seconds int64) (string, error) {
+		return fmt.Sprintf("for %s, %d s", audience, seconds), nil
+	}
 	dir := t.TempDir()
 	read := func(path string) string {
 		raw, err := os.ReadFile(filepath.Join(dir, path))
