@@ -236,6 +236,9 @@ func (b *builder) key(pins []byte, pkg string) (string, error) {
 			return "", err
 		}
 		for _, source := range sources {
+			if strings.HasSuffix(source, "_test.go") {
+				continue
+			}
 			raw, err := os.ReadFile(source)
 			if err != nil {
 				return "", err
