@@ -34,7 +34,8 @@ func TestReplaceNamesATextThatIsNotThere(t *testing.T) {
 	files := Files{"values.yaml": []byte("tag: dev\n")}
 	g.Expect(replace(files, "values.yaml", map[string]string{"tag: dev": "tag: v1"})).To(Succeed())
 	g.Expect(string(files["values.yaml"])).To(Equal("tag: v1\n"))
-	g.Expect(replace(files, "values.yaml", map[string]string{"image:": ""})).To(MatchError(ContainSubstring(`values.yaml does not contain "image:"`)))
+	g.Expect(replace(files, "values.yaml", map[string]string{"image:": ""})).
+		To(MatchError(ContainSubstring(`values.yaml does not contain "image:"`)))
 }
 
 func TestTarballDependsOnTheFilesAlone(t *testing.T) {

@@ -53,14 +53,14 @@ func main() {
 	// controller-runtime has registered the flag.
 	flag.Parse()
 	kubeconfig := flag.Lookup("kubeconfig").Value.String()
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, kubeconfig); err != nil {
+	if err := run(kubeconfig); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(ctx context.Context, kubeconfig string) error {
+func run(kubeconfig string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
 	ctrl.SetLogger(klog.Background())
 	if err := startIssuing(ctx, kubeconfig); err != nil {
 		return err

@@ -174,8 +174,8 @@ func (a *agent) resolve(host, port string) (string, error) {
 		if p.ip != host {
 			continue
 		}
-		if real, ok := p.mappedPort(int32(number)); ok {
-			return fmt.Sprintf("127.0.0.1:%d", real), nil
+		if mapped, ok := p.mappedPort(int32(number)); ok {
+			return fmt.Sprintf("127.0.0.1:%d", mapped), nil
 		}
 		return "", fmt.Errorf("pod %s has no port %s", p.key(), port)
 	}

@@ -91,7 +91,7 @@ func (c *container) runOnce(ctx context.Context) *startError {
 	if openErr != nil {
 		return &startError{"RunContainerError", openErr.Error()}
 	}
-	defer logFile.Close()
+	defer func() { _ = logFile.Close() }()
 	cmd.Stdout, cmd.Stderr = logFile, logFile
 	process, startErr := startProcess(cmd)
 	if startErr != nil {

@@ -77,13 +77,19 @@ func (c content) valueFrom(pod *corev1.Pod, from *corev1.EnvVarSource) (string, 
 		values, err := c.envFrom(pod.Namespace, corev1.EnvFromSource{
 			SecretRef: &corev1.SecretEnvSource{LocalObjectReference: ref.LocalObjectReference, Optional: ref.Optional},
 		})
-		return pick(values, "secret", ref.Name, ref.Key, ref.Optional, err)
+		if err != nil {
+			return "", false, err
+		}
+		return pick(values, "secret "+ref.Name, ref.Key, ref.Optional)
 	case from.ConfigMapKeyRef != nil:
 		ref := from.ConfigMapKeyRef
 		values, err := c.envFrom(pod.Namespace, corev1.EnvFromSource{
 			ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: ref.LocalObjectReference, Optional: ref.Optional},
 		})
-		return pick(values, "configmap", ref.Name, ref.Key, ref.Optional, err)
+		if err != nil {
+			return "", false, err
+		}
+		return pick(values, "configmap "+ref.Name, ref.Key, ref.Optional)
 	}
 	// Resource fields have no meaning for a process without limits.
 	return "", false, nil
@@ -104,13 +110,11 @@ func fieldValue(pod *corev1.Pod, path string) (string, error) {
 	return fieldpath.ExtractFieldPathAsString(pod, path)
 }
 
-func pick(values map[string]string, kind, name, key string, optional *bool, err error) (string, bool, error) {
-	if err != nil {
-		return "", false, err
-	}
+// pick finds the value of a key in an object; it is false when an optional one is missing.
+func pick(values map[string]string, object, key string, optional *bool) (string, bool, error) {
 	value, ok := values[key]
 	if !ok && (optional == nil || !*optional) {
-		return "", false, fmt.Errorf("couldn't find key %s in %s %s", key, kind, name)
+		return "", false, fmt.Errorf("couldn't find key %s in %s", key, object)
 	}
 	return value, ok, nil
 }

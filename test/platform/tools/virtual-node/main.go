@@ -54,9 +54,7 @@ func main() {
 	vklog.L = vkslog.FromSlog(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{
 		Level: slog.LevelError, ReplaceAttr: withoutStack,
 	})))
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, o); err != nil && !errors.Is(err, context.Canceled) {
+	if err := run(o); err != nil && !errors.Is(err, context.Canceled) {
 		log.Fatal(err)
 	}
 }
@@ -69,8 +67,10 @@ func withoutStack(_ []string, attr slog.Attr) slog.Attr {
 	return attr
 }
 
-// run serves the node and the proxy until ctx ends, and leaves no process behind.
-func run(ctx context.Context, o options) error {
+// run serves the node and the proxy until it is told to stop, and leaves no process behind.
+func run(o options) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
 	config, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
 	if err != nil {
 		return err

@@ -185,23 +185,23 @@ func (p *pod) update(spec *corev1.Pod) {
 func (p *pod) realPort(containerPort int32) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if real, ok := p.ports[containerPort]; ok {
-		return real, nil
+	if allotted, ok := p.ports[containerPort]; ok {
+		return allotted, nil
 	}
-	real, err := p.agent.ports.next()
+	allotted, err := p.agent.ports.next()
 	if err != nil {
 		return 0, err
 	}
-	p.ports[containerPort] = real
-	return real, nil
+	p.ports[containerPort] = allotted
+	return allotted, nil
 }
 
 // mappedPort is the loopback port behind a container port, if one was allotted.
 func (p *pod) mappedPort(containerPort int32) (int, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	real, ok := p.ports[containerPort]
-	return real, ok
+	allotted, ok := p.ports[containerPort]
+	return allotted, ok
 }
 
 func (p *pod) current() *corev1.Pod {

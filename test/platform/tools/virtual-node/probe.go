@@ -111,7 +111,7 @@ func httpOK(ctx context.Context, url string, headers []corev1.HTTPHeader) bool {
 	if err != nil {
 		return false
 	}
-	defer reply.Body.Close()
+	defer func() { _ = reply.Body.Close() }()
 	return reply.StatusCode >= 200 && reply.StatusCode < 400
 }
 

@@ -45,7 +45,7 @@ func connectHandler(resolve resolver) http.HandlerFunc {
 			http.Error(w, err.Error(), http.StatusBadGateway)
 			return
 		}
-		defer target.Close()
+		defer func() { _ = target.Close() }()
 		hijacker, ok := w.(http.Hijacker)
 		if !ok {
 			http.Error(w, "connection cannot be taken over", http.StatusInternalServerError)
@@ -55,7 +55,7 @@ func connectHandler(resolve resolver) http.HandlerFunc {
 		if err != nil {
 			return
 		}
-		defer client.Close()
+		defer func() { _ = client.Close() }()
 		if _, err := io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 			return
 		}
@@ -68,14 +68,14 @@ func dialTarget(ctx context.Context, address string, resolve resolver) (net.Conn
 	if err != nil {
 		return nil, err
 	}
-	real := address
+	found := address
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		if real, err = resolve(host, port); err != nil {
+		if found, err = resolve(host, port); err != nil {
 			return nil, err
 		}
 	}
 	dialer := net.Dialer{Timeout: 5 * time.Second}
-	return dialer.DialContext(ctx, "tcp", real)
+	return dialer.DialContext(ctx, "tcp", found)
 }
 
 // join copies both ways until one side is finished.

@@ -39,24 +39,24 @@ func TestProxy(t *testing.T) {
 
 	t.Run("reaches the process behind a pod's address", func(t *testing.T) {
 		g := NewWithT(t)
-		conn, reply := connect(t, socket, "10.244.0.2:9443")
-		g.Expect(reply.StatusCode).To(Equal(http.StatusOK))
+		conn, code, _ := connect(t, socket, "10.244.0.2:9443")
+		g.Expect(code).To(Equal(http.StatusOK))
 		_, err := fmt.Fprint(conn, "GET / HTTP/1.0\r\n\r\n")
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(io.ReadAll(conn)).To(HaveSuffix("the pod"))
 	})
 	t.Run("says why an address cannot be reached", func(t *testing.T) {
 		g := NewWithT(t)
-		_, reply := connect(t, socket, "10.244.0.3:9443")
-		g.Expect(reply.StatusCode).To(Equal(http.StatusBadGateway))
-		g.Expect(io.ReadAll(reply.Body)).To(ContainSubstring("no pod has the address 10.244.0.3"))
+		_, code, body := connect(t, socket, "10.244.0.3:9443")
+		g.Expect(code).To(Equal(http.StatusBadGateway))
+		g.Expect(body).To(ContainSubstring("no pod has the address 10.244.0.3"))
 	})
 	cancel()
 	NewWithT(t).Eventually(stopped).Should(Receive(BeNil()))
 }
 
-// connect asks the proxy for a connection.
-func connect(t *testing.T, socket, address string) (net.Conn, *http.Response) {
+// connect asks the proxy for a connection, and returns the code and, when it is refused, the body of the reply.
+func connect(t *testing.T, socket, address string) (net.Conn, int, string) {
 	t.Helper()
 	g := NewWithT(t)
 	var conn net.Conn
@@ -69,5 +69,11 @@ func connect(t *testing.T, socket, address string) (net.Conn, *http.Response) {
 	g.Expect(err).NotTo(HaveOccurred())
 	reply, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: http.MethodConnect})
 	g.Expect(err).NotTo(HaveOccurred())
-	return conn, reply
+	defer func() { _ = reply.Body.Close() }()
+	if reply.StatusCode == http.StatusOK {
+		return conn, reply.StatusCode, ""
+	}
+	body, err := io.ReadAll(reply.Body)
+	g.Expect(err).NotTo(HaveOccurred())
+	return conn, reply.StatusCode, string(body)
 }
