@@ -197,19 +197,33 @@ var providerConditions = []string{
 	providerv1.OperatorReadyCondition, providerv1.CoreReadyCondition, providerv1.ProvidersReadyCondition,
 }
 
-// checkProviders looks whether the CAPI providers of the ProviderConfig work. A new cluster waits for them.
+// checkProviders looks whether the CAPI providers of the ProviderConfig work. A new cluster waits for them; for one that
+// exists it is no more than advice, so that the upgrade of a provider does not make all clusters unready.
 func checkProviders(_ context.Context, s *scope) (pipeline.Outcome, error) {
+	missing := s.missingProviders()
+	switch {
+	case missing == "":
+		return pipeline.Done(fmt.Sprintf("the providers of ProviderConfig %s are ready", s.config.Name)), nil
+	case s.live == nil:
+		return pipeline.Wait(providerv1.ReasonProvidersNotReady, missing, 0), nil
+	default:
+		return pipeline.Advise(providerv1.ReasonProvidersNotReady, missing), nil
+	}
+}
+
+// missingProviders says why the CAPI providers are not ready; empty when they are.
+func (s *scope) missingProviders() string {
 	if s.config == nil {
-		return s.hold(providerv1.ReasonProvidersNotReady, "the ProviderConfig is not known"), nil
+		return "the ProviderConfig is not known"
 	}
 	for _, kind := range providerConditions {
 		c := apimeta.FindStatusCondition(s.config.Status.Conditions, kind)
 		switch {
 		case c == nil || (c.Status != metav1.ConditionFalse && c.ObservedGeneration != s.config.Generation):
-			return s.hold(providerv1.ReasonProvidersNotReady, fmt.Sprintf("ProviderConfig %s has not reported %s yet", s.config.Name, kind)), nil
+			return fmt.Sprintf("ProviderConfig %s has not reported %s yet", s.config.Name, kind)
 		case c.Status != metav1.ConditionTrue:
-			return s.hold(providerv1.ReasonProvidersNotReady, fmt.Sprintf("ProviderConfig %s: %s: %s", s.config.Name, kind, c.Message)), nil
+			return fmt.Sprintf("ProviderConfig %s: %s: %s", s.config.Name, kind, c.Message)
 		}
 	}
-	return pipeline.Done(fmt.Sprintf("the providers of ProviderConfig %s are ready", s.config.Name)), nil
+	return ""
 }

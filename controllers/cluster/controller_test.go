@@ -107,7 +107,8 @@ func TestWaitsForProvidersAndClusterClass(t *testing.T) {
 	f.setProviders(metav1.ConditionFalse)
 	live = f.settle()
 	f.Expect(live).To(testenv.HaveCondition(providerv1.ProvidersReadyCondition, metav1.ConditionFalse, providerv1.ReasonProvidersNotReady))
-	f.Expect(live).To(testenv.HaveCondition(providerv1.ClusterAvailableCondition, metav1.ConditionTrue, providerv1.ReasonSucceeded))
+	f.Expect(live).To(testenv.HaveCondition(providerv1.ReadyCondition, metav1.ConditionTrue, providerv1.ReasonReady))
+	f.Expect(live.Status.Phase).To(Equal(commonapi.StatusPhaseReady))
 }
 
 func TestNeverTakesAForeignCAPICluster(t *testing.T) {

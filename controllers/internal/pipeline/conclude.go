@@ -5,6 +5,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -55,10 +56,13 @@ func (r Runner[O]) Conclude(ctx context.Context, obj, before O, result Result) (
 		apimeta.SetStatusCondition(&status.Conditions, c)
 	}
 	r.dropStaleMirrors(status, result)
-	summary := summarize(status.Conditions, result.owned)
+	counted := slices.DeleteFunc(slices.Clone(status.Conditions), func(c metav1.Condition) bool {
+		return result.advisory[c.Type] || c.Type == providerv1.ReadyCondition
+	})
+	summary := summarize(counted, result.owned)
 	summary.ObservedGeneration = generation
 	apimeta.SetStatusCondition(&status.Conditions, summary)
-	status.Phase = r.phase(obj, allTrue(status.Conditions))
+	status.Phase = r.phase(obj, summary.Status == metav1.ConditionTrue && allTrue(counted))
 
 	if !equality.Semantic.DeepEqual(obj, before) {
 		if err := r.Client.Status().Patch(ctx, obj, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {

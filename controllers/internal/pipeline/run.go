@@ -17,6 +17,7 @@ type Result struct {
 	conditions []metav1.Condition
 	mirrored   []metav1.Condition
 	owned      []string
+	advisory   map[string]bool
 	after      time.Duration
 	finished   bool
 	err        error
@@ -33,7 +34,7 @@ func (r Result) Conditions() []metav1.Condition { return r.conditions }
 
 // Run runs the steps in order, until one fails or waits.
 func Run[S any](ctx context.Context, scope S, steps []Step[S]) Result {
-	r := Result{finished: true}
+	r := Result{finished: true, advisory: map[string]bool{}}
 	for _, step := range steps {
 		r.owned = append(r.owned, step.Condition)
 	}
@@ -48,7 +49,10 @@ func Run[S any](ctx context.Context, scope S, steps []Step[S]) Result {
 		}
 		r.add(step.Condition, outcome.status, outcome.reason, outcome.message)
 		r.mirrored = append(r.mirrored, outcome.mirrored...)
-		r.finished = r.finished && outcome.status == metav1.ConditionTrue
+		if outcome.advisory {
+			r.advisory[step.Condition] = true
+		}
+		r.finished = r.finished && (outcome.advisory || outcome.status == metav1.ConditionTrue)
 		r.requeue(outcome.after)
 		if !outcome.goOn {
 			return r

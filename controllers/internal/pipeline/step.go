@@ -20,13 +20,14 @@ type Step[S any] struct {
 	Run func(ctx context.Context, scope S) (Outcome, error)
 }
 
-// Outcome is what became of a step that did not fail. It is made by Done, Wait and Report.
+// Outcome is what became of a step that did not fail. It is made by Done, Wait, Report and Advise.
 type Outcome struct {
 	status   metav1.ConditionStatus
 	reason   string
 	message  string
 	after    time.Duration
 	goOn     bool
+	advisory bool
 	mirrored []metav1.Condition
 }
 
@@ -44,6 +45,12 @@ func Wait(reason, message string, after time.Duration) Outcome {
 // Report says that something is not as it should be, but that the steps behind may go on: the condition is False.
 func Report(reason, message string) Outcome {
 	return Outcome{status: metav1.ConditionFalse, reason: reason, message: message, goOn: true}
+}
+
+// Advise says that something is not as it should be, but that it does not keep the object from being ready: the condition
+// is False, and counts neither for Ready nor for the phase.
+func Advise(reason, message string) Outcome {
+	return Outcome{status: metav1.ConditionFalse, reason: reason, message: message, goOn: true, advisory: true}
 }
 
 // Again makes the object come back after a while although all is well.
