@@ -6,14 +6,14 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 const (
 	fluxNamespace = "flux-system"
-	ocpNamespace  = "openmcp-system"
 
 	namespaces = `
 apiVersion: v1
@@ -35,26 +35,65 @@ kind: ClusterIssuer
 metadata: {name: selfsigned}
 spec: {selfSigned: {}}
 `
-	// operatorPod stands for openmcp-operator, which reads its own image from its pod. No scheduler has that name.
-	operatorPod = `
+	// openMCP is openmcp-operator as its platform owners run it, as a pod; a new Cluster is made in the namespace of the
+	// request.
+	openMCP = `
 apiVersion: v1
-kind: Pod
+kind: ServiceAccount
+metadata: {name: openmcp-operator, namespace: openmcp-system}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: openmcp-operator}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
+subjects: [{kind: ServiceAccount, name: openmcp-operator, namespace: openmcp-system}]
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: openmcp-operator, namespace: openmcp-system}
+data:
+  config.yaml: |
+    scheduler:
+      scope: Namespaced
+      purposeMappings:
+        mcp:
+          template: {spec: {profile: %[1]q, tenancy: Exclusive}}
+        workload:
+          template: {spec: {profile: %[1]q, tenancy: Shared}}
+---
+apiVersion: apps/v1
+kind: Deployment
 metadata: {name: openmcp-operator, namespace: openmcp-system}
 spec:
-  schedulerName: none
-  automountServiceAccountToken: false
-  containers:
-  - {name: openmcp-operator, image: "ghcr.io/openmcp-project/images/openmcp-operator:v1.3.0"}
-`
-	// schedulerConfig makes a new Cluster in the namespace of the request.
-	schedulerConfig = `
-scheduler:
-  scope: Namespaced
-  purposeMappings:
-    mcp:
-      template: {spec: {profile: %[1]q, tenancy: Exclusive}}
-    workload:
-      template: {spec: {profile: %[1]q, tenancy: Shared}}
+  selector: {matchLabels: {app: openmcp-operator}}
+  template:
+    metadata: {labels: {app: openmcp-operator}}
+    spec:
+      serviceAccountName: openmcp-operator
+      volumes: [{name: config, configMap: {name: openmcp-operator}}]
+      initContainers:
+      - name: init
+        image: %[3]s
+        args:
+        - init
+        - --environment=%[2]s
+        - --config=/etc/openmcp-operator/config.yaml
+        - --skip-mcp-platform-service
+        - --skip-helm-platform-service
+        env: &env
+        - {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
+        - {name: POD_NAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}
+        - {name: POD_IP, valueFrom: {fieldRef: {fieldPath: status.podIP}}}
+        - {name: POD_SERVICE_ACCOUNT_NAME, valueFrom: {fieldRef: {fieldPath: spec.serviceAccountName}}}
+        volumeMounts: &mounts [{name: config, mountPath: /etc/openmcp-operator}]
+      containers:
+      - name: openmcp-operator
+        image: %[3]s
+        args: [run, --environment=%[2]s, --config=/etc/openmcp-operator/config.yaml]
+        env: *env
+        volumeMounts: *mounts
+        ports: [{name: health, containerPort: 8081}]
+        readinessProbe: {httpGet: {path: /readyz, port: health}}
 `
 )
 
@@ -64,28 +103,18 @@ func (p *Platform) startControllers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ports, err := freePorts(1)
-	if err != nil {
-		return err
-	}
-	if err := p.initOpenMCP(ctx); err != nil {
-		return err
-	}
 	if err := p.Apply(ctx, selfSigned); err != nil {
 		return err
 	}
-	return p.startParts(ctx, append(parts,
-		part{
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return p.startOpenMCP(ctx) })
+	group.Go(func() error {
+		return p.startParts(ctx, append(parts, part{
 			name: "cert-manager", binary: "cert-manager", args: []string{"--kubeconfig=" + p.Kubeconfig()},
 			ready: func(ctx context.Context) (bool, error) { return p.issuerReady(ctx) },
-		},
-		part{
-			name: "openmcp-operator", binary: "openmcp-operator", env: openMCPEnv(),
-			args: append(p.openMCPArgs("run"),
-				fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", ports[0]), "--metrics-bind-address=0"),
-			ready: healthy(loopback("http", ports[0]) + "/readyz"),
-		},
-	)...)
+		})...)
+	})
+	return group.Wait()
 }
 
 // fluxParts are Flux's controllers; they react fast, as tests wait for them.
@@ -121,35 +150,21 @@ func (p *Platform) fluxParts() ([]part, error) {
 	return parts, nil
 }
 
-// initOpenMCP installs openmcp-operator's CRDs; its own command for that needs a pod to look at.
-func (p *Platform) initOpenMCP(ctx context.Context) error {
-	config := fmt.Sprintf(schedulerConfig, p.options.Profile)
-	if err := os.WriteFile(p.file("openmcp.yaml"), []byte(config), 0o600); err != nil {
+// startOpenMCP installs openmcp-operator, which installs its own CRDs.
+func (p *Platform) startOpenMCP(ctx context.Context) error {
+	began := time.Now()
+	objects, err := parse(fmt.Appendf(nil, openMCP, p.options.Profile, p.options.Environment, OpenMCPImage))
+	if err != nil {
 		return err
 	}
-	// Until controller-manager has made the namespace's ServiceAccount, no pod is admitted.
-	err := wait.PollUntilContextTimeout(ctx, pollPeriod, startTimeout, true, func(ctx context.Context) (bool, error) {
-		return p.Apply(ctx, operatorPod) == nil, nil
-	})
-	if err != nil {
-		return fmt.Errorf("create the pod of openmcp-operator: %w", err)
+	if err := p.apply(ctx, objects); err != nil {
+		return err
 	}
-	return p.startPart(ctx, part{
-		name: "openmcp-operator init", binary: "openmcp-operator", env: openMCPEnv(), once: true,
-		args: append(p.openMCPArgs("init"), "--skip-mcp-platform-service", "--skip-helm-platform-service"),
-	})
-}
-
-func (p *Platform) openMCPArgs(command string) []string {
-	return []string{
-		command, "--kubeconfig=" + p.Kubeconfig(), "--environment=" + p.options.Environment, "--config=" + p.file("openmcp.yaml"),
+	if err := p.WaitCondition(ctx, objects[len(objects)-1], "Available"); err != nil {
+		return fmt.Errorf("start openmcp-operator (its log is in %s): %w", p.file("node/logs"), err)
 	}
-}
-
-func openMCPEnv() []string {
-	return []string{
-		"POD_NAME=openmcp-operator", "POD_NAMESPACE=" + ocpNamespace, "POD_SERVICE_ACCOUNT_NAME=openmcp-operator", "POD_IP=127.0.0.1",
-	}
+	p.report.took("openmcp-operator", "ready", began)
+	return nil
 }
 
 func (p *Platform) issuerReady(ctx context.Context) (bool, error) {

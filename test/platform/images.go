@@ -15,6 +15,7 @@ import (
 const (
 	OperatorImage = "registry.k8s.io/capi-operator/cluster-api-operator:" + operatorVersion
 	CoreImage     = "registry.k8s.io/cluster-api/cluster-api-controller:" + coreVersion
+	OpenMCPImage  = "ghcr.io/openmcp-project/images/openmcp-operator:v1.3.0"
 	ProviderImage = "ghcr.io/openmcp-project/images/cluster-provider-capi:dev"
 	// LocalImage lacks the tag: it is one of [LocalVersions].
 	LocalImage = "ghcr.io/openmcp-project/images/cluster-api-provider-local"
@@ -57,6 +58,9 @@ func (p *Platform) images(built map[string]bool) map[string]Image {
 	table := map[string]Image{
 		OperatorImage: {Path: bin("cluster-api-operator"), Args: managerArgs},
 		CoreImage:     {Path: bin("cluster-api-core"), Args: managerArgs},
+		OpenMCPImage: {Path: bin("openmcp-operator"), Args: []string{"--kubeconfig={{kubeconfig}}"}, CommandArgs: map[string][]string{
+			"run": {"--health-probe-bind-address=127.0.0.1:{{port 8081}}", "--metrics-bind-address=0"},
+		}},
 	}
 	if built["cluster-provider-capi"] {
 		table[ProviderImage] = Image{Path: bin("cluster-provider-capi"), CommandArgs: map[string][]string{

@@ -26,8 +26,6 @@ type part struct {
 	env    []string
 	// ready asks once whether the part works; the start goes on when it does.
 	ready func(ctx context.Context) (bool, error)
-	// once is true for a command that ends by itself; its success is its readiness.
-	once bool
 	// core parts are stopped last, as the others say goodbye to them.
 	core bool
 
@@ -83,28 +81,18 @@ func (p *Platform) startPart(ctx context.Context, t part) error {
 	if err := p.waitPart(ctx, t); err != nil {
 		return fmt.Errorf("start %s: %w; the end of %s:\n%s", t.name, err, p.logPath(t.name), p.logTail(t.name))
 	}
-	if t.once {
-		p.report.took(t.name, "done", began)
-		return nil
-	}
 	p.report.took(t.name, "ready", began)
 	go p.watchPart(t)
 	return nil
 }
 
-// waitPart waits for readiness, or for the end of a command that ends.
+// waitPart waits for readiness; the end of the process is an error.
 func (p *Platform) waitPart(ctx context.Context, t part) error {
 	return wait.PollUntilContextTimeout(ctx, pollPeriod, startTimeout, true, func(ctx context.Context) (bool, error) {
 		select {
 		case <-t.process.Done():
-			if t.once && t.process.Success() {
-				return true, nil
-			}
 			return false, fmt.Errorf("it ended: %s", t.process.State())
 		default:
-		}
-		if t.once {
-			return false, nil
 		}
 		return t.ready(ctx)
 	})
