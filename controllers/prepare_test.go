@@ -10,10 +10,14 @@ import (
 	"testing"
 	"time"
 
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	. "github.com/onsi/gomega"
-
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
@@ -36,15 +40,18 @@ func bareServer(t *testing.T) client.Client {
 }
 
 // serve makes the API server serve a kind of any content.
-func serve(g *WithT, c client.Client, group, version, kind, plural string) {
+func serve(g *WithT, c client.Client, gvk schema.GroupVersionKind) {
 	preserve := true
+	plural, _ := apimeta.UnsafeGuessKindToResource(gvk)
 	g.Expect(c.Create(context.Background(), &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + group},
+		ObjectMeta: metav1.ObjectMeta{Name: plural.GroupResource().String()},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: group, Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: kind, ListKind: kind + "List", Plural: plural, Singular: strings.ToLower(kind)},
+			Group: gvk.Group, Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{
+				Kind: gvk.Kind, ListKind: gvk.Kind + "List", Plural: plural.Resource, Singular: strings.ToLower(gvk.Kind),
+			},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name: version, Served: true, Storage: true,
+				Name: gvk.Version, Served: true, Storage: true,
 				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
 					Type: "object", XPreserveUnknownFields: &preserve,
 				}},
@@ -81,19 +88,17 @@ func TestPrepareNamesTheOneThingThatIsMissing(t *testing.T) {
 	g.Expect(err).To(MatchError(And(ContainSubstring("FluxMissing"), ContainSubstring("install Flux"))))
 	g.Expect(said).To(ContainSubstring("CRD providerconfigs.capi.cluster.open-control-plane.io is installed"))
 
-	for _, kind := range [][3]string{
-		{"v1", "OCIRepository", "ocirepositories"}, {"v1", "GitRepository", "gitrepositories"},
-		{"v1", "HelmRepository", "helmrepositories"}, {"v1", "Bucket", "buckets"},
-	} {
-		serve(g, c, "source.toolkit.fluxcd.io", kind[0], kind[1], kind[2])
+	for _, kind := range []string{"OCIRepository", "GitRepository", "HelmRepository", "Bucket"} {
+		serve(g, c, sourcev1.GroupVersion.WithKind(kind))
 	}
-	serve(g, c, "kustomize.toolkit.fluxcd.io", "v1", "Kustomization", "kustomizations")
-	serve(g, c, "helm.toolkit.fluxcd.io", "v2", "HelmRelease", "helmreleases")
+	serve(g, c, kustomizev1.GroupVersion.WithKind("Kustomization"))
+	serve(g, c, helmv2.GroupVersion.WithKind("HelmRelease"))
 	g.Eventually(func() error { _, err := prepare(t, c); return err }).WithTimeout(time.Minute).Should(
 		MatchError(And(ContainSubstring("CertManagerMissing"), ContainSubstring("install cert-manager"))))
 
-	serve(g, c, "cert-manager.io", "v1", "Certificate", "certificates")
-	serve(g, c, "cert-manager.io", "v1", "Issuer", "issuers")
+	for _, kind := range []string{"Certificate", "Issuer"} {
+		serve(g, c, schema.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: kind})
+	}
 	g.Eventually(func() error { _, err := prepare(t, c); return err }).WithTimeout(time.Minute).Should(
 		MatchError(And(ContainSubstring("OperatorReady"), ContainSubstring("HelmRelease default/capi-operator"))))
 }

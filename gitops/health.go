@@ -43,7 +43,6 @@ type fluxState struct {
 func FluxHealth(obj client.Object) Health {
 	s, known := fluxStateOf(obj)
 	name := fmt.Sprintf("%s %s/%s", s.kind, obj.GetNamespace(), obj.GetName())
-	ready := apimeta.FindStatusCondition(s.conditions, meta.ReadyCondition)
 	switch {
 	case !known:
 		return Health{Reason: providerv1.ReasonInternalError, Message: name + " is of a kind that Flux does not have"}
@@ -54,14 +53,20 @@ func FluxHealth(obj client.Object) Health {
 	case s.static:
 		return Health{Ready: true, Reason: providerv1.ReasonReady}
 	}
+	return s.health(name, obj.GetGeneration())
+}
+
+// health reads the conditions of a Flux object that works on its current spec, or will.
+func (s fluxState) health(name string, generation int64) Health {
 	if c := apimeta.FindStatusCondition(s.conditions, meta.StalledCondition); c != nil && c.Status == metav1.ConditionTrue {
 		return Health{Reason: providerv1.ReasonFluxStalled, Message: fmt.Sprintf("%s has given up (%s): %s", name, c.Reason, c.Message)}
 	}
+	ready := apimeta.FindStatusCondition(s.conditions, meta.ReadyCondition)
 	if ready == nil {
 		return Health{Reason: providerv1.ReasonProgressing, Message: name + " has no Ready condition yet: is Flux running?"}
 	}
-	current := ready.ObservedGeneration == obj.GetGeneration()
-	if ready.Status == metav1.ConditionTrue && current && s.observed == obj.GetGeneration() {
+	current := ready.ObservedGeneration == generation
+	if ready.Status == metav1.ConditionTrue && current && s.observed == generation {
 		return Health{Ready: true, Reason: providerv1.ReasonReady}
 	}
 	if ready.Status == metav1.ConditionFalse && current && ready.Reason != meta.DependencyNotReadyReason {
@@ -118,10 +123,15 @@ func ProviderHealth(obj operatorv1.GenericProvider, version string) Health {
 		status.InstalledVersion == nil || *status.InstalledVersion != version {
 		return Health{Reason: providerv1.ReasonProgressing, Message: fmt.Sprintf("%s: version %s is being installed", name, version)}
 	}
+	return providerConditionsHealth(name, status.Conditions)
+}
+
+// providerConditionsHealth reads the conditions of a provider whose wanted version is installed.
+func providerConditionsHealth(name string, conditions []metav1.Condition) Health {
 	for _, kind := range []string{
 		operatorv1.PreflightCheckCondition, operatorv1.ProviderInstalledCondition, meta.ReadyCondition,
 	} {
-		c := apimeta.FindStatusCondition(status.Conditions, kind)
+		c := apimeta.FindStatusCondition(conditions, kind)
 		if c == nil {
 			return Health{Reason: providerv1.ReasonProgressing, Message: fmt.Sprintf("%s: condition %s is not reported yet", name, kind)}
 		}

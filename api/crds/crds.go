@@ -7,8 +7,9 @@ package crds
 import (
 	"embed"
 
-	crdutil "github.com/openmcp-project/controller-utils/pkg/crds"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	crdutil "github.com/openmcp-project/controller-utils/pkg/crds"
 )
 
 //go:embed manifests

@@ -102,7 +102,8 @@ func (s *scope) classVersions(ctx context.Context, p providerv1.Profile) (versio
 	class := &clusterv1.ClusterClass{}
 	err = s.Client.Get(ctx, client.ObjectKey{Name: ref.Name, Namespace: ref.Namespace}, class)
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Sprintf("profile %s: ClusterClass %s/%s does not exist: create it, or correct spec.profiles[%s].template.topology.classRef",
+		return nil, fmt.Sprintf("profile %s: ClusterClass %s/%s does not exist: create it, or correct "+
+			"spec.profiles[%s].template.topology.classRef",
 			p.Name, ref.Namespace, ref.Name, p.Name), nil
 	}
 	if err != nil {

@@ -9,10 +9,9 @@ import (
 	"testing"
 	"time"
 
-	. "github.com/onsi/gomega"
-
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/openmcp-project/cluster-provider-capi/api/install"

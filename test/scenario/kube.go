@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/cli-runtime/pkg/printers"
@@ -175,7 +176,7 @@ func (p *play) remove(ctx context.Context, obj client.Object, conditions func() 
 // serializers decode Tables.
 var serializers = func() serializer.CodecFactory {
 	scheme := runtime.NewScheme()
-	metav1.AddMetaToScheme(scheme)
+	utilruntime.Must(metav1.AddMetaToScheme(scheme))
 	return serializer.NewCodecFactory(scheme)
 }()
 

@@ -36,21 +36,23 @@ var mistakes = []step{
 // RunMistakes plays what people get wrong until it is through or a step fails, and says which.
 func RunMistakes(ctx context.Context, target Target) error { return run(ctx, target, mistakes) }
 
-// untilSaid waits until an object's status says what is expected of a condition: its reason, and a part of its message.
-func (p *play) untilSaid(ctx context.Context, obj client.Object, conditions func() []metav1.Condition, kind, reason, part string) error {
-	err := p.until(ctx, "wait for "+p.name(obj), func(ctx context.Context) (string, error) {
+// saying is what a condition is expected to say: its reason, and a part of its message.
+type saying struct{ condition, reason, part string }
+
+// untilSaid waits until a condition of an object says what is expected.
+func (p *play) untilSaid(ctx context.Context, obj client.Object, conditions func() []metav1.Condition, want saying) error {
+	return p.until(ctx, "wait for "+p.name(obj), func(ctx context.Context) (string, error) {
 		missing, err := p.get(ctx, obj)
 		if missing != "" || err != nil {
 			return missing, err
 		}
-		c := apimeta.FindStatusCondition(conditions(), kind)
-		if c == nil || c.Reason != reason || !strings.Contains(c.Message, part) {
-			return fmt.Sprintf("%s of %s is not %s with %q yet: %+v", kind, p.name(obj), reason, part, c), nil
+		c := apimeta.FindStatusCondition(conditions(), want.condition)
+		if c == nil || c.Reason != want.reason || !strings.Contains(c.Message, want.part) {
+			return fmt.Sprintf("%s does not say %s: %s yet", p.name(obj), want.condition, want.reason), nil
 		}
-		p.printf("      it says: %s: %s: %s\n", kind, reason, c.Message)
+		p.printf("      it says: %s: %s: %s\n", want.condition, want.reason, c.Message)
 		return "", nil
 	})
-	return err
 }
 
 // component returns what the ProviderConfig says of a component.
@@ -72,12 +74,14 @@ func applyMistakes(ctx context.Context, p *play) error {
 		return err
 	}
 	config, conditions := p.providerConfig()
-	if err := p.untilSaid(ctx, config, conditions, providerv1.CredentialsReadyCondition, providerv1.ReasonSecretNotFound,
-		"default/credentials"); err != nil {
+	if err := p.untilSaid(ctx, config, conditions, saying{
+		providerv1.CredentialsReadyCondition, providerv1.ReasonSecretNotFound, "default/credentials",
+	}); err != nil {
 		return err
 	}
-	if err := p.untilSaid(ctx, config, conditions, providerv1.ProfilesPublishedCondition, providerv1.ReasonClusterClassNotFound,
-		"default/local"); err != nil {
+	if err := p.untilSaid(ctx, config, conditions, saying{
+		providerv1.ProfilesPublishedCondition, providerv1.ReasonClusterClassNotFound, "default/local",
+	}); err != nil {
 		return err
 	}
 	for _, expected := range []struct{ name, reason, part string }{
@@ -91,7 +95,7 @@ func applyMistakes(ctx context.Context, p *play) error {
 				return "", err
 			}
 			if c.Reason != expected.reason || !strings.Contains(c.Message, expected.part) {
-				return fmt.Sprintf("component %s is not %s with %q yet: %s: %s", expected.name, expected.reason, expected.part, c.Reason, c.Message), nil
+				return fmt.Sprintf("component %s does not say %s yet, but %s: %s", expected.name, expected.reason, c.Reason, c.Message), nil
 			}
 			p.printf("      component %s says: %s: %s\n", c.Name, c.Reason, c.Message)
 			return "", nil
@@ -129,12 +133,15 @@ func askForOddVersion(ctx context.Context, p *play) error {
 		return err
 	}
 	cluster, conditions := p.odd()
-	if err := p.untilSaid(ctx, cluster, conditions, providerv1.AcceptedCondition, providerv1.ReasonVersionNotSupported,
-		"1.36.3"); err != nil {
+	if err := p.untilSaid(ctx, cluster, conditions, saying{
+		providerv1.AcceptedCondition, providerv1.ReasonVersionNotSupported, "1.36.3",
+	}); err != nil {
 		return err
 	}
 	request, conditions := p.early()
-	if err := p.untilSaid(ctx, request, conditions, providerv1.ClusterFoundCondition, providerv1.ReasonClusterNotReady, ""); err != nil {
+	if err := p.untilSaid(ctx, request, conditions, saying{
+		providerv1.ClusterFoundCondition, providerv1.ReasonClusterNotReady, "",
+	}); err != nil {
 		return err
 	}
 	clusters := &clusterv1.ClusterList{}
@@ -166,7 +173,9 @@ func deleteClusterFirst(ctx context.Context, p *play) error {
 		return err
 	}
 	request, conditions := p.early()
-	if err := p.untilSaid(ctx, request, conditions, providerv1.ClusterFoundCondition, providerv1.ReasonClusterNotFound, "odd"); err != nil {
+	if err := p.untilSaid(ctx, request, conditions, saying{
+		providerv1.ClusterFoundCondition, providerv1.ReasonClusterNotFound, "odd",
+	}); err != nil {
 		return err
 	}
 	return p.remove(ctx, request, conditions)

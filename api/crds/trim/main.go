@@ -63,18 +63,23 @@ func walk(name string, node any, m mode) {
 			walk(name, item, m)
 		}
 	case map[string]any:
-		if _, isText := n["description"].(string); isText && m.quiet {
-			delete(n, "description")
-		}
-		if _, isRules := n["x-kubernetes-validations"].([]any); isRules && m.unruled {
-			delete(n, "x-kubernetes-validations")
-		}
-		if required, ok := n["required"].([]any); ok && slices.Contains(sources, name) {
-			dropRequired(n, required)
-		}
+		edit(name, n, m)
 		for key, child := range n {
 			walk(key, child, mode{m.quiet || slices.Contains(terse, key), m.unruled || slices.Contains(unruled, key)})
 		}
+	}
+}
+
+// edit edits one schema node.
+func edit(name string, node map[string]any, m mode) {
+	if _, isText := node["description"].(string); isText && m.quiet {
+		delete(node, "description")
+	}
+	if _, isRules := node["x-kubernetes-validations"].([]any); isRules && m.unruled {
+		delete(node, "x-kubernetes-validations")
+	}
+	if required, ok := node["required"].([]any); ok && slices.Contains(sources, name) {
+		dropRequired(node, required)
 	}
 }
 
