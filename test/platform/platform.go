@@ -97,15 +97,24 @@ func newPlatform(o Options) (*Platform, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the platform's folder: %w", err)
 	}
-	// The path of a unix socket has a short limit, which folders of tests exceed.
-	socketDir, err := os.MkdirTemp("", "platform-")
+	socket, err := socketPath(dir)
 	if err != nil {
 		return nil, fmt.Errorf("make the platform's folder: %w", err)
 	}
 	return &Platform{
-		options: o, dir: dir, socket: filepath.Join(socketDir, "egress.sock"), report: &reporter{out: o.Out},
+		options: o, dir: dir, socket: socket, report: &reporter{out: o.Out},
 		stopping: make(chan struct{}), done: make(chan struct{}),
 	}, nil
+}
+
+// socketPath is in the platform's folder, unless that makes it longer than a unix socket's path may be.
+func socketPath(dir string) (string, error) {
+	const limit = 100
+	if path := filepath.Join(dir, "egress.sock"); len(path) <= limit {
+		return path, nil
+	}
+	dir, err := os.MkdirTemp("", "platform-")
+	return filepath.Join(dir, "egress.sock"), err
 }
 
 // makeDir makes an empty folder for a platform, and refuses one that has something else in it.
@@ -247,7 +256,9 @@ func (p *Platform) Stop() {
 		if p.git != nil {
 			p.git.StopHTTP()
 		}
-		_ = os.RemoveAll(filepath.Dir(p.socket))
+		if dir := filepath.Dir(p.socket); dir != p.dir {
+			_ = os.RemoveAll(dir)
+		}
 		if p.options.Dir == "" {
 			_ = os.RemoveAll(p.dir)
 		}
