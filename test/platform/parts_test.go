@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -111,6 +113,24 @@ spec: {interval: 10m, prune: true, path: ./, sourceRef: {kind: GitRepository, na
 			g.Expect(kubeClient.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "from-git"}, applied)).To(Succeed())
 			g.Expect(applied.Data).To(HaveKeyWithValue("commit", text))
 		}).Should(Succeed(), commit)
+	}
+}
+
+func TestProviderIsPublishedAsTheOperatorFetchesIt(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(underTest.PublishLocal(t.Context(), "v0.1.1")).To(Succeed())
+	for _, artifact := range []string{"capi/core:v1.14.2", "capi/local:v0.1.0", "capi/local:v0.2.0", "capi/local:v0.1.1"} {
+		ref, err := name.ParseReference(underTest.Registry()+"/"+artifact, name.Insecure)
+		g.Expect(err).NotTo(HaveOccurred())
+		image, err := remote.Image(ref, remote.WithContext(t.Context()))
+		g.Expect(err).NotTo(HaveOccurred(), artifact)
+		manifest, err := image.Manifest()
+		g.Expect(err).NotTo(HaveOccurred())
+		var titles []string
+		for _, layer := range manifest.Layers {
+			titles = append(titles, layer.Annotations["org.opencontainers.image.title"])
+		}
+		g.Expect(titles).To(ConsistOf("components.yaml", "metadata.yaml"), artifact)
 	}
 }
 

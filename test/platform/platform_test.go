@@ -7,6 +7,8 @@ package platform_test
 import (
 	"context"
 	"fmt"
+	"io"
+	"log"
 	"os"
 	"testing"
 	"time"
@@ -33,6 +35,8 @@ func TestMain(m *testing.M) {
 	if role := os.Getenv(roleVariable); role != "" {
 		os.Exit(play(role))
 	}
+	// The Git server writes each request into the standard log.
+	log.SetOutput(io.Discard)
 	os.Exit(withPlatform(m))
 }
 

@@ -5,6 +5,8 @@ package main
 
 import (
 	"context"
+	"io"
+	"log"
 	"os"
 	"os/signal"
 	"syscall"
@@ -21,6 +23,8 @@ func main() {
 func run() error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
+	// The Git server writes each request into the standard log.
+	log.SetOutput(io.Discard)
 	root := &cobra.Command{
 		Use:          "platform",
 		Short:        "A whole OpenControlPlane platform on this machine, as processes",
