@@ -3,8 +3,13 @@
 package gitops
 
 import (
+	"bytes"
+	"cmp"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,7 +17,6 @@ import (
 	"github.com/fluxcd/pkg/apis/kustomize"
 	operatorv1 "sigs.k8s.io/cluster-api-operator/api/v1alpha2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	providerv1 "github.com/openmcp-project/cluster-provider-capi/api/v1alpha1"
 )
@@ -111,20 +115,68 @@ type jsonPatch struct {
 }
 
 // providerPatches returns the patches that bring everything but name, namespace and version into the base of a
-// provider. Flux substitutes variables after it has patched, so a dollar sign before a brace is escaped.
+// provider. They are JSON, since kustomize does not read all the YAML that can be written. Flux substitutes variables
+// after it has patched, and takes two dollar signs for one, so each is doubled.
 func providerPatches(p providerv1.Provider) ([]kustomize.Patch, error) {
 	ops := providerPatch(p)
 	if len(ops) == 0 {
 		return nil, nil
 	}
-	raw, err := yaml.Marshal(ops)
-	if err != nil {
+	var raw bytes.Buffer
+	encoder := json.NewEncoder(&raw)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(ops); err != nil {
+		return nil, err
+	}
+	if err := checkTexts(raw.Bytes()); err != nil {
 		return nil, err
 	}
 	return []kustomize.Patch{{
 		Target: &kustomize.Selector{Kind: objectKind(p.Type)},
-		Patch:  strings.ReplaceAll(string(raw), "${", "$${"),
+		Patch:  strings.ReplaceAll(raw.String(), "$", "$$"),
 	}}, nil
+}
+
+// checkTexts refuses the one kind of text that kustomize cannot carry: it writes a text of several lines that begins with
+// a tab as a YAML block, which it cannot read again.
+func checkTexts(raw []byte) error {
+	var ops []struct {
+		Path  string `json:"path"`
+		Value any    `json:"value"`
+	}
+	if err := json.Unmarshal(raw, &ops); err != nil {
+		return err
+	}
+	for _, op := range ops {
+		if path := unreadable(strings.TrimPrefix(op.Path, "/spec/"), op.Value); path != "" {
+			return fmt.Errorf("%s: a text of several lines must not begin with a tab: kustomize, which Flux builds with, cannot read it", path)
+		}
+	}
+	return nil
+}
+
+// unreadable returns the path of a text that kustomize cannot carry; empty when there is none.
+func unreadable(path string, value any) string {
+	switch v := value.(type) {
+	case string:
+		if strings.HasPrefix(v, "\t") && strings.Contains(v, "\n") {
+			return path
+		}
+	case []any:
+		for i, item := range v {
+			if found := unreadable(fmt.Sprintf("%s[%d]", path, i), item); found != "" {
+				return found
+			}
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if found := cmp.Or(unreadable(path+"."+key, key), unreadable(path+"."+key, v[key])); found != "" {
+				return found
+			}
+		}
+	}
+	return ""
 }
 
 // providerPatch returns the operations that add the options of a provider to its base.
