@@ -30,7 +30,8 @@ import (
 
 // nasty are parts of strings that YAML, kustomize or Flux's substitution would change if they were not escaped.
 var nasty = []string{
-	"${HOME}", "${PROVIDER_NAME}", "$", "$$", "${", "$${X}", "${X:=default}", "}", "'", `"`, `\`, "\n", "  ", "#", ":", "- ", "%", "{{", "|", "é",
+	"${HOME}", "${PROVIDER_NAME}", "$", "$$", "${", "$${X}", "${X:=default}", "}", "'", `"`, `\`, "\n", "  ", "#", ":", "- ", "%", "{{", "|",
+	"é",
 	"a", "0", "true", "~", "$(X)", "\t",
 }
 

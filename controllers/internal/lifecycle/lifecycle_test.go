@@ -43,10 +43,13 @@ func TestTakeOperation(t *testing.T) {
 
 func TestFinalizers(t *testing.T) {
 	g := NewWithT(t)
-	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace(t), Name: "x", Finalizers: []string{"example.org/b", "example.org/a"}}}
+	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: env.Namespace(t), Name: "x", Finalizers: []string{"example.org/b", "example.org/a"},
+	}}
 	g.Expect(env.Client.Create(t.Context(), obj)).To(Succeed())
 	stale := obj.DeepCopy()
-	g.Expect(lifecycle.AddFinalizer(t.Context(), env.Client, obj, "example.org/own", func() { obj.Labels = map[string]string{"l": "v"} })).To(Succeed())
+	label := func() { obj.Labels = map[string]string{"l": "v"} }
+	g.Expect(lifecycle.AddFinalizer(t.Context(), env.Client, obj, "example.org/own", label)).To(Succeed())
 	g.Expect(lifecycle.AddFinalizer(t.Context(), env.Client, obj, "example.org/own")).To(Succeed())
 	g.Expect(env.Client.Get(t.Context(), client.ObjectKeyFromObject(obj), obj)).To(Succeed())
 	g.Expect(obj.Finalizers).To(ConsistOf("example.org/a", "example.org/b", "example.org/own"))

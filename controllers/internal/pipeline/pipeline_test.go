@@ -96,7 +96,8 @@ func TestAllStepsDone(t *testing.T) {
 
 func TestAWaitingStepStopsTheOthers(t *testing.T) {
 	f := newFixture(t)
-	live, said, result, err := f.run(pipeline.Done("a"), pipeline.Wait(providerv1.ReasonSecretNotFound, "secret x", time.Minute), pipeline.Done("c"))
+	wait := pipeline.Wait(providerv1.ReasonSecretNotFound, "secret x", time.Minute)
+	live, said, result, err := f.run(pipeline.Done("a"), wait, pipeline.Done("c"))
 	f.Expect(err).NotTo(HaveOccurred())
 	f.Expect(result.RequeueAfter).To(Equal(time.Minute))
 	f.Expect(live).To(testenv.HaveCondition("B", metav1.ConditionFalse, providerv1.ReasonSecretNotFound))
