@@ -68,6 +68,9 @@ type Reconciler struct {
 
 	// Defaults stand in for what a ProviderConfig leaves out.
 	Defaults gitops.Defaults
+
+	// uncached reads past the cache. It is set by SetupWithManager; Client stands in for it before.
+	uncached client.Reader
 }
 
 // Reconcile brings the platform cluster closer to what one ProviderConfig asks for.
@@ -103,6 +106,14 @@ func (r *Reconciler) delete(ctx context.Context, s *scope) (ctrl.Result, error) 
 		return ctrl.Result{}, lifecycle.RemoveFinalizer(ctx, r.Client, s.config, providerv1.ProviderConfigFinalizer)
 	}
 	return r.runner().Conclude(ctx, s.config, before, result)
+}
+
+// reader returns what reads past the cache.
+func (r *Reconciler) reader() client.Reader {
+	if r.uncached == nil {
+		return r.Client
+	}
+	return r.uncached
 }
 
 func (r *Reconciler) runner() pipeline.Runner[*providerv1.ProviderConfig] {

@@ -158,8 +158,8 @@ func installProviders(ctx context.Context, s *scope) (pipeline.Outcome, error) {
 		}
 		return pipeline.Report(broken[0].Reason, strings.Join(messages, "; ")), nil
 	}
-	if left != "" {
-		return pipeline.Report(providerv1.ReasonUninstalling, "what is no longer named is taken away: "+left), nil
+	if left.message != "" {
+		return pipeline.Report(left.reason, "what is no longer named is taken away: "+left.message).Again(missingRetry), nil
 	}
 	return pipeline.Done(fmt.Sprintf("%d providers are installed and healthy", len(s.bundle.Providers))), nil
 }
@@ -171,7 +171,7 @@ func waitFor(c providerv1.Component) pipeline.Outcome {
 
 // pruneUnwanted takes away what this ProviderConfig installed and no longer names, and says what is left of it. What
 // another ProviderConfig installs now is left to that one.
-func (s *scope) pruneUnwanted(ctx context.Context) (string, error) {
+func (s *scope) pruneUnwanted(ctx context.Context) (remains, error) {
 	components, objects := map[string]bool{}, map[string]bool{}
 	for _, part := range s.bundle.Parts() {
 		components[part.Component] = true

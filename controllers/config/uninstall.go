@@ -98,42 +98,65 @@ func uninstall(ctx context.Context, s *scope) (pipeline.Outcome, error) {
 		if err != nil {
 			return pipeline.Outcome{}, pipeline.Fail(providerv1.ReasonPlatformClusterError, err)
 		}
-		if left != "" {
-			return pipeline.Wait(providerv1.ReasonUninstalling, fmt.Sprintf("%s: %s", stage.title, left), missingRetry), nil
+		if left.message != "" {
+			return pipeline.Wait(left.reason, fmt.Sprintf("%s: %s", stage.title, left.message), missingRetry), nil
 		}
 	}
 	return pipeline.Done("all is uninstalled"), nil
 }
 
-// remove deletes the objects of a stage, and says what is left of them; empty when nothing is.
-func (s *scope) remove(ctx context.Context, stage stage) (string, error) {
+// remains says what is left of what is to be removed, and why; both are empty when nothing is.
+type remains struct{ reason, message string }
+
+// remove deletes the objects of a stage, and says what is left of them. A provider that still has objects to look after
+// stays.
+func (s *scope) remove(ctx context.Context, stage stage) (remains, error) {
 	for _, kinds := range [][]client.ObjectList{installers(), providerKinds(), sources()} {
 		doomed, err := s.doomed(ctx, kinds, stage)
 		if err != nil {
-			return "", err
+			return remains{}, err
 		}
 		if len(doomed) == 0 {
 			continue
 		}
 		if stage.ready != nil {
 			if waitsFor, err := stage.ready(ctx, s); err != nil || waitsFor != "" {
-				return waitsFor, err
+				return remains{providerv1.ReasonUninstalling, waitsFor}, err
 			}
 		}
-		var names []string
-		for _, obj := range doomed {
-			if err := s.resume(ctx, obj); err != nil {
-				return "", err
-			}
-			if err := s.Applier.Delete(ctx, obj); err != nil {
-				return "", err
-			}
-			names = append(names, s.describeObject(obj))
-		}
-		slices.Sort(names)
-		return "waiting until these are gone: " + strings.Join(names, ", "), nil
+		return s.removeObjects(ctx, doomed)
 	}
-	return "", nil
+	return remains{}, nil
+}
+
+// removeObjects deletes those of the objects that may go.
+func (s *scope) removeObjects(ctx context.Context, doomed []client.Object) (remains, error) {
+	var names, used []string
+	for _, obj := range doomed {
+		if obj.GetDeletionTimestamp() == nil {
+			component := obj.GetLabels()[providerv1.ComponentLabel]
+			users, err := s.usersOf(ctx, component)
+			if err != nil {
+				return remains{}, err
+			}
+			if len(users) > 0 {
+				used = append(used, fmt.Sprintf("%s is still used by %s", component, listed("object", users)))
+				continue
+			}
+		}
+		if err := s.resume(ctx, obj); err != nil {
+			return remains{}, err
+		}
+		if err := s.Applier.Delete(ctx, obj); err != nil {
+			return remains{}, err
+		}
+		names = append(names, s.describeObject(obj))
+	}
+	slices.Sort(names)
+	if len(used) > 0 {
+		return remains{providerv1.ReasonDeletionBlocked, strings.Join(slices.Sorted(slices.Values(used)), "; ") + ": delete them first"}, nil
+	}
+	return remains{providerv1.ReasonUninstalling, "waiting until these are gone: " + strings.Join(names, ", ")}, nil
 }
 
 // doomed returns the objects of the given kinds that belong to the stage, and to this ProviderConfig alone.

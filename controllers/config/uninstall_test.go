@@ -3,14 +3,20 @@
 package config
 
 import (
+	"context"
 	"testing"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	operatorv1 "sigs.k8s.io/cluster-api-operator/api/v1alpha2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clustersv1 "github.com/openmcp-project/openmcp-operator/api/clusters/v1alpha1"
 
@@ -136,4 +142,54 @@ func TestOldestOwnsAndPassesOn(t *testing.T) {
 	f.Expect(f.exists(core, f.instance+"-core")).To(BeTrue())
 	f.Expect(core.UID).To(Equal(uid), "the hand-over re-created it")
 	f.Expect(core.Labels).To(HaveKeyWithValue(providerv1.ProviderConfigLabel, younger.Name))
+}
+
+// serveLocalClusters makes the API server serve a kind that belongs to the provider local.
+func (f *fixture) serveLocalClusters() schema.GroupVersionKind {
+	gvk := schema.GroupVersionKind{Group: f.instance + ".example.org", Version: "v1", Kind: "LocalCluster"}
+	preserve := true
+	crd := &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "localclusters." + gvk.Group, Labels: map[string]string{clusterv1.ProviderNameLabel: "infrastructure-local"},
+		},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: gvk.Group, Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{
+				Kind: gvk.Kind, ListKind: gvk.Kind + "List", Plural: "localclusters", Singular: "localcluster",
+			},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: gvk.Version, Served: true, Storage: true, Schema: &apiextensionsv1.CustomResourceValidation{
+					OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &preserve},
+				},
+			}},
+		},
+	}
+	f.create(crd)
+	return gvk
+}
+
+func TestKeepsAProviderThatStillHasObjects(t *testing.T) {
+	f := newFixture(t)
+	config := f.config("")
+	f.create(f.clusterClass(), config)
+	live := f.converge(config)
+	user := &unstructured.Unstructured{}
+	user.SetGroupVersionKind(f.serveLocalClusters())
+	user.SetNamespace(f.namespace)
+	user.SetName("team")
+	f.Eventually(func() error { return env.Client.Create(f.ctx, user) }).Should(Succeed())
+	t.Cleanup(func() { f.Expect(client.IgnoreNotFound(env.Client.Delete(context.Background(), user))).To(Succeed()) })
+
+	live.Spec.Providers, live.Spec.Profiles = nil, nil
+	f.Expect(env.Client.Update(f.ctx, live)).To(Succeed())
+	live = f.converge(config)
+	f.Expect(live).To(testenv.HaveCondition(providerv1.ProvidersReadyCondition, metav1.ConditionFalse, providerv1.ReasonDeletionBlocked))
+	f.Expect(message(live, providerv1.ProvidersReadyCondition)).To(ContainSubstring("LocalCluster " + f.namespace + "/team"))
+	f.Expect(f.exists(&kustomizev1.Kustomization{}, f.instance+"-infrastructure-local")).To(BeTrue())
+
+	f.Expect(env.Client.Delete(f.ctx, live)).To(Succeed())
+	live = f.converge(config)
+	f.Expect(live).To(testenv.HaveCondition(providerv1.UninstalledCondition, metav1.ConditionFalse, providerv1.ReasonDeletionBlocked))
+	f.Expect(env.Client.Delete(f.ctx, user)).To(Succeed())
+	f.Expect(f.converge(config)).To(BeNil())
 }

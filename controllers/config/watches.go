@@ -35,6 +35,7 @@ var probedCRDs = map[string]bool{
 
 // SetupWithManager makes the manager call Reconcile for all that can change the outcome for a ProviderConfig.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	r.uncached = mgr.GetAPIReader()
 	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
 	crd := &metav1.PartialObjectMetadata{}
 	crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
