@@ -56,6 +56,7 @@ func (p *play) applyManifest(ctx context.Context, name string) error {
 			"LOCAL":    p.Local,
 
 			"LOCAL_MISSING": p.Local[:strings.LastIndex(p.Local, ":")+1] + "v0.9.9",
+			"VERSION":       p.Local[strings.LastIndex(p.Local, ":")+1:],
 		}[variable]
 	}))
 }

@@ -18,7 +18,7 @@ import (
 	providerv1 "github.com/openmcp-project/cluster-provider-capi/api/v1alpha1"
 )
 
-// mistakes are what people get wrong, what they are told, and that they can mend it.
+// mistakes are what people get wrong, what they are told, and that they can mend it; and changes of what runs.
 var mistakes = []step{
 	{"Apply a ClusterProvider", applyClusterProvider},
 	{"init finishes", awaitInit},
@@ -27,6 +27,9 @@ var mistakes = []step{
 	{"Mend the ProviderConfig", mendProviderConfig},
 	{"Ask for a Kubernetes version that is not supported: nothing is made, and access has to wait", askForOddVersion},
 	{"Ask for a supported version: the same Cluster and AccessRequest become ready", mendVersion},
+	{"Upgrade the provider local: the Cluster stays Ready", upgradeProvider},
+	{"Upgrade Kubernetes, and fail to downgrade it", upgradeKubernetes},
+	{"Drop the provider while the Cluster needs it: it stays, and says for whom", dropProviderInUse},
 	{"Delete the Cluster first: the AccessRequest is let go", deleteClusterFirst},
 	{"Delete the ProviderConfig", deleteProviderConfig},
 	{"Delete the ClusterProvider", deleteClusterProvider},
@@ -156,7 +159,7 @@ func askForOddVersion(ctx context.Context, p *play) error {
 
 func mendVersion(ctx context.Context, p *play) error {
 	cluster, conditions := p.odd()
-	patch := client.RawPatch(client.Merge.Type(), []byte(`{"spec":{"kubernetes":{"version":"1.36"}}}`))
+	patch := client.RawPatch(client.Merge.Type(), []byte(`{"spec":{"kubernetes":{"version":"1.35"}}}`))
 	if err := p.client.Patch(ctx, cluster, patch); err != nil {
 		return err
 	}
