@@ -192,12 +192,17 @@ func TestEveryTypeHasItsBase(t *testing.T) {
 		{Type: providerv1.InfrastructureType, Name: "a", Version: "v1.0.0"},
 		{Type: providerv1.BootstrapType, Name: "b", Version: "v1.0.0"},
 		{Type: providerv1.ControlPlaneType, Name: "c", Version: "v1.0.0"},
+		{Type: providerv1.AddonType, Name: "d", Version: "v1.0.0"},
+		{Type: providerv1.IPAMType, Name: "e", Version: "v1.0.0"},
+		{Type: providerv1.RuntimeExtensionType, Name: "f", Version: "v1.0.0"},
 	}})
 	bundle, err := gitops.Build(in)
 	g.Expect(err).NotTo(HaveOccurred())
 	for kind, part := range map[string]gitops.Part{
 		"CoreProvider": bundle.Core, "InfrastructureProvider": bundle.Providers[0],
 		"BootstrapProvider": bundle.Providers[1], "ControlPlaneProvider": bundle.Providers[2],
+		"AddonProvider": bundle.Providers[3], "IPAMProvider": bundle.Providers[4],
+		"RuntimeExtensionProvider": bundle.Providers[5],
 	} {
 		got := build(t, part.Installer, kind)
 		spec, _ := got["spec"].(map[string]any)

@@ -119,7 +119,7 @@ func (in Input) validate() error {
 	}
 	for i, p := range spec.Providers {
 		if NewProviderObject(p.Type) == nil || p.Type == providerv1.CoreType {
-			return fmt.Errorf("spec.providers[%d].type: %q is not one of infrastructure, bootstrap and controlPlane", i, p.Type)
+			return fmt.Errorf("spec.providers[%d].type: %q is not one of %v", i, p.Type, ProviderTypes()[1:])
 		}
 	}
 	return nil

@@ -69,6 +69,12 @@ func NewProviderObject(kind providerv1.ProviderType) operatorv1.GenericProvider 
 		return &operatorv1.BootstrapProvider{}
 	case providerv1.ControlPlaneType:
 		return &operatorv1.ControlPlaneProvider{}
+	case providerv1.AddonType:
+		return &operatorv1.AddonProvider{}
+	case providerv1.IPAMType:
+		return &operatorv1.IPAMProvider{}
+	case providerv1.RuntimeExtensionType:
+		return &operatorv1.RuntimeExtensionProvider{}
 	default:
 		return nil
 	}
@@ -78,11 +84,15 @@ func NewProviderObject(kind providerv1.ProviderType) operatorv1.GenericProvider 
 func ProviderTypes() []providerv1.ProviderType {
 	return []providerv1.ProviderType{
 		providerv1.CoreType, providerv1.InfrastructureType, providerv1.BootstrapType, providerv1.ControlPlaneType,
+		providerv1.AddonType, providerv1.IPAMType, providerv1.RuntimeExtensionType,
 	}
 }
 
 // objectKind returns the kind of the CAPI Operator's object for a type of provider.
 func objectKind(kind providerv1.ProviderType) string {
+	if kind == providerv1.IPAMType {
+		return "IPAMProvider"
+	}
 	return strings.ToUpper(string(kind[:1])) + string(kind[1:]) + "Provider"
 }
 

@@ -8,7 +8,7 @@ import (
 
 // ProviderType is a type of CAPI provider.
 //
-// +kubebuilder:validation:Enum=infrastructure;bootstrap;controlPlane
+// +kubebuilder:validation:Enum=infrastructure;bootstrap;controlPlane;addon;ipam;runtimeExtension
 type ProviderType string
 
 // The types of CAPI providers, as the CAPI Operator tells them apart. CoreType is not legal in spec.providers: the
@@ -25,6 +25,15 @@ const (
 
 	// ControlPlaneType is the type of providers that run control planes.
 	ControlPlaneType ProviderType = "controlPlane"
+
+	// AddonType is the type of providers that install applications into clusters.
+	AddonType ProviderType = "addon"
+
+	// IPAMType is the type of providers that hand out addresses.
+	IPAMType ProviderType = "ipam"
+
+	// RuntimeExtensionType is the type of providers that extend what CAPI does.
+	RuntimeExtensionType ProviderType = "runtimeExtension"
 )
 
 // Provider is one CAPI provider that the CAPI Operator installs.

@@ -24,6 +24,10 @@ var manifestTypes = map[providerv1.ProviderType]clusterctlv1.ProviderType{
 	providerv1.InfrastructureType: clusterctlv1.InfrastructureProviderType,
 	providerv1.BootstrapType:      clusterctlv1.BootstrapProviderType,
 	providerv1.ControlPlaneType:   clusterctlv1.ControlPlaneProviderType,
+
+	providerv1.AddonType:            clusterctlv1.AddonProviderType,
+	providerv1.IPAMType:             clusterctlv1.IPAMProviderType,
+	providerv1.RuntimeExtensionType: clusterctlv1.RuntimeExtensionProviderType,
 }
 
 // manifestLabel returns the value of that label for a component; empty for one that is no provider, and for core.
