@@ -97,6 +97,9 @@ const (
 	// ReasonPlatformClusterError: the platform cluster's API refused or failed; it is tried again.
 	ReasonPlatformClusterError = "PlatformClusterError"
 
+	// ReasonDowngradeNotSupported: the wanted version, of Kubernetes or of a provider, is older than the one that runs.
+	ReasonDowngradeNotSupported = "DowngradeNotSupported"
+
 	// ReasonInvalidSpec: the spec cannot be carried out as it is; the message names field, value and what is legal.
 	ReasonInvalidSpec = "InvalidSpec"
 )
@@ -162,9 +165,6 @@ const (
 
 	// ReasonVersionNotSupported: the profile does not offer the wanted Kubernetes version.
 	ReasonVersionNotSupported = "VersionNotSupported"
-
-	// ReasonDowngradeNotSupported: the wanted Kubernetes version is older than the one that runs.
-	ReasonDowngradeNotSupported = "DowngradeNotSupported"
 
 	// ReasonProvidersNotReady: the providers of the ProviderConfig are not ready.
 	ReasonProvidersNotReady = "ProvidersNotReady"

@@ -12,6 +12,7 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -46,13 +47,8 @@ func (s *scope) install(ctx context.Context, part gitops.Part) (providerv1.Compo
 		health = gitops.Health{Reason: providerv1.ReasonSecretNotFound, Message: fmt.Sprintf(
 			"%s %s: config Secret %s does not exist: create it", part.Type, part.Name, missing)}
 	default:
-		if s.owns(part.Component) {
-			if err := s.apply(ctx, part); err != nil {
-				return component, err
-			}
-		}
 		var err error
-		if health, err = s.health(ctx, part, &component); err != nil {
+		if health, err = s.applyAndRead(ctx, part, &component); err != nil {
 			return component, err
 		}
 	}
@@ -62,6 +58,39 @@ func (s *scope) install(ctx context.Context, part gitops.Part) (providerv1.Compo
 	}
 	s.components = append(s.components, component)
 	return component, nil
+}
+
+// applyAndRead applies a part, if it is for this ProviderConfig to do so, and returns its health. A provider is never
+// downgraded.
+func (s *scope) applyAndRead(ctx context.Context, part gitops.Part, c *providerv1.Component) (gitops.Health, error) {
+	if s.owns(part.Component) {
+		running, err := s.installedVersion(ctx, part)
+		if err != nil {
+			return gitops.Health{}, err
+		}
+		if running != "" && gitops.CompareVersions(part.Version, running) < 0 {
+			c.InstalledVersion = running
+			return gitops.Health{Reason: providerv1.ReasonDowngradeNotSupported, Message: fmt.Sprintf(
+				"%s %s: version %s is older than %s, which is installed: a provider cannot be downgraded, since its objects may be "+
+					"stored in a newer form; ask for %s or a newer one", part.Type, part.Name, part.Version, running, running)}, nil
+		}
+		if err := s.apply(ctx, part); err != nil {
+			return gitops.Health{}, err
+		}
+	}
+	return s.health(ctx, part, c)
+}
+
+// installedVersion returns the version of a provider that the CAPI Operator has installed; empty when there is none.
+func (s *scope) installedVersion(ctx context.Context, part gitops.Part) (string, error) {
+	if part.Provider == nil {
+		return "", nil
+	}
+	object := gitops.NewProviderObject(part.Provider.Type)
+	if err := s.Client.Get(ctx, gitops.ProviderKey(*part.Provider), object); err != nil {
+		return "", pipeline.Fail(providerv1.ReasonPlatformClusterError, client.IgnoreNotFound(err))
+	}
+	return ptr.Deref(object.GetStatus().InstalledVersion, ""), nil
 }
 
 // describe returns what is known of a component before its state is read.

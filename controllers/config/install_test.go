@@ -283,3 +283,25 @@ func TestLeavesAloneWhatAnotherReleaseHasApplied(t *testing.T) {
 	f.Expect(f.converge(config)).To(testenv.HaveCondition(providerv1.ReadyCondition, metav1.ConditionTrue, providerv1.ReasonReady))
 	f.Expect(tag()).To(Equal("0.30.0"))
 }
+
+func TestRefusesToDowngradeAProvider(t *testing.T) {
+	f := newFixture(t)
+	config := f.config("")
+	f.create(f.clusterClass(), config)
+	live := f.converge(config)
+	live.Spec.Providers[0].Version = "v0.0.9"
+	f.Expect(env.Client.Update(f.ctx, live)).To(Succeed())
+	live = f.converge(config)
+	f.Expect(live).To(testenv.HaveCondition(
+		providerv1.ProvidersReadyCondition, metav1.ConditionFalse, providerv1.ReasonDowngradeNotSupported))
+	f.Expect(message(live, providerv1.ProvidersReadyCondition)).To(And(ContainSubstring("v0.0.9"), ContainSubstring("v0.1.0")))
+	kustomization := &kustomizev1.Kustomization{}
+	f.Expect(f.exists(kustomization, f.instance+"-infrastructure-local")).To(BeTrue())
+	f.Expect(kustomization.Spec.PostBuild.Substitute).To(HaveKeyWithValue("PROVIDER_VERSION", "v0.1.0"))
+
+	live.Spec.Providers[0].Version = "v0.2.0"
+	f.Expect(env.Client.Update(f.ctx, live)).To(Succeed())
+	live = f.converge(config)
+	f.Expect(live).To(testenv.HaveCondition(providerv1.ReadyCondition, metav1.ConditionTrue, providerv1.ReasonReady))
+	f.Expect(live.Status.Components[3].InstalledVersion).To(Equal("v0.2.0"))
+}
