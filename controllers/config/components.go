@@ -4,6 +4,7 @@ package config
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -156,8 +157,8 @@ func (s *scope) isOfOtherRelease(ctx context.Context, part gitops.Part) (bool, e
 	return true, nil
 }
 
-// requestReconcile sets the annotation with which `flux reconcile` asks for a reconciliation. It belongs to whoever set
-// it last, not to the objects that are applied.
+// requestReconcile sets the annotations with which `flux reconcile` asks for a reconciliation; for a HelmRelease that is
+// stuck also those of its flags --reset and --force. They belong to whoever set them last, not to what is applied.
 func (s *scope) requestReconcile(ctx context.Context, obj client.Object) error {
 	target, err := s.emptyLike(obj)
 	if err != nil {
@@ -165,8 +166,22 @@ func (s *scope) requestReconcile(ctx context.Context, obj client.Object) error {
 	}
 	target.SetName(obj.GetName())
 	target.SetNamespace(obj.GetNamespace())
-	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, meta.ReconcileRequestAnnotation, s.Clock.Now().Format(time.RFC3339Nano))
-	return s.Client.Patch(ctx, target, client.RawPatch(client.Merge.Type(), []byte(patch)))
+	now := s.Clock.Now().Format(time.RFC3339Nano)
+	annotations := map[string]string{meta.ReconcileRequestAnnotation: now}
+	if _, isRelease := obj.(*helmv2.HelmRelease); isRelease {
+		health, err := s.fluxHealth(ctx, obj)
+		if err != nil {
+			return err
+		}
+		if health.Reason == providerv1.ReasonFluxStalled || health.Reason == providerv1.ReasonFluxFailed {
+			annotations[helmv2.ResetRequestAnnotation], annotations[helmv2.ForceRequestAnnotation] = now, now
+		}
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
+	if err != nil {
+		return err
+	}
+	return s.Client.Patch(ctx, target, client.RawPatch(client.Merge.Type(), patch))
 }
 
 // health reads the state of a component: of the provider object first, since it tells most, then of the Flux object that

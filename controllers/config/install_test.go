@@ -305,3 +305,29 @@ func TestRefusesToDowngradeAProvider(t *testing.T) {
 	f.Expect(live).To(testenv.HaveCondition(providerv1.ReadyCondition, metav1.ConditionTrue, providerv1.ReasonReady))
 	f.Expect(live.Status.Components[3].InstalledVersion).To(Equal("v0.2.0"))
 }
+
+func TestReconcileUnsticksAHelmRelease(t *testing.T) {
+	f := newFixture(t)
+	config := f.config("")
+	f.create(f.clusterClass(), config)
+	live := f.converge(config)
+	release := &helmv2.HelmRelease{}
+	f.Expect(f.exists(release, f.instance+"-operator")).To(BeTrue())
+	release.Status.Conditions = []metav1.Condition{{
+		Type: "Stalled", Status: metav1.ConditionTrue, Reason: "RetriesExceeded", Message: "gave up", LastTransitionTime: metav1.Now(),
+	}}
+	f.Expect(env.Client.Status().Update(f.ctx, release)).To(Succeed())
+	live, err := f.reconcile(live)
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(live).To(testenv.HaveCondition(providerv1.OperatorReadyCondition, metav1.ConditionFalse, providerv1.ReasonFluxStalled))
+
+	live.Annotations = map[string]string{constants.OperationAnnotation: constants.OperationAnnotationValueReconcile}
+	f.Expect(env.Client.Update(f.ctx, live)).To(Succeed())
+	_, err = f.reconcile(live)
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(f.exists(release, f.instance+"-operator")).To(BeTrue())
+	requested := release.Annotations["reconcile.fluxcd.io/requestedAt"]
+	f.Expect(requested).NotTo(BeEmpty())
+	f.Expect(release.Annotations).To(And(
+		HaveKeyWithValue("reconcile.fluxcd.io/forceAt", requested), HaveKeyWithValue("reconcile.fluxcd.io/resetAt", requested)))
+}
