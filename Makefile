@@ -85,11 +85,13 @@ test-unit: ## Run the tests of single packages, those against a real API server 
 	@echo "==> etcd and kube-apiserver (built once)"
 	@assets="$$($(PLATFORM) assets)"; echo "==> tests of single packages, with the API server in $$assets"; \
 		KUBEBUILDER_ASSETS="$$assets" go test ./... -shuffle=on -timeout 15m
+	@echo "==> tests of the platform's own tools"
+	@cd test/platform/tools && go test ./virtual-node
 
 .PHONY: test-e2e
 test-e2e: ## Run the whole chain on a platform of real parts
 	@echo "==> tests of the whole chain (the platform's parts are built once)"
-	go test -tags e2e ./test/... -timeout 40m -p 1 -count=1 -v
+	go test -tags e2e ./test/platform ./test/e2e -timeout 40m -p 1 -count=1 -v
 
 ##@ Try
 
