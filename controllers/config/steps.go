@@ -170,9 +170,11 @@ func waitFor(c providerv1.Component) pipeline.Outcome {
 }
 
 // pruneUnwanted takes away what this ProviderConfig installed and no longer names, and says what is left of it. What
-// another ProviderConfig installs now is left to that one.
+// another ProviderConfig installs now is left to that one; and so is a CAPI Operator or cert-manager that became External:
+// whoever takes it over needs it to go on.
 func (s *scope) pruneUnwanted(ctx context.Context) (remains, error) {
 	components, objects := map[string]bool{}, map[string]bool{}
+	handedOver := map[string]bool{gitops.Operator: s.bundle.Operator.External, gitops.CertManager: s.bundle.CertManager.External}
 	for _, part := range s.bundle.Parts() {
 		components[part.Component] = true
 		for _, obj := range part.Objects {
@@ -183,7 +185,7 @@ func (s *scope) pruneUnwanted(ctx context.Context) (remains, error) {
 		if _, ok := obj.(operatorv1.GenericProvider); ok {
 			return !components[obj.GetLabels()[providerv1.ComponentLabel]]
 		}
-		return !objects[objectID(s.Client, obj)]
+		return !objects[objectID(s.Client, obj)] && !handedOver[obj.GetLabels()[providerv1.ComponentLabel]]
 	}})
 	return left, pipeline.Fail(providerv1.ReasonPlatformClusterError, err)
 }

@@ -193,3 +193,15 @@ func TestKeepsAProviderThatStillHasObjects(t *testing.T) {
 	f.Expect(env.Client.Delete(f.ctx, user)).To(Succeed())
 	f.Expect(f.converge(config)).To(BeNil())
 }
+
+func TestLeavesAnOperatorThatBecameExternal(t *testing.T) {
+	f := newFixture(t)
+	config := f.config("")
+	f.create(f.clusterClass(), config)
+	live := f.converge(config)
+	live.Spec.Operator = providerv1.OperatorSpec{Management: providerv1.External}
+	f.Expect(env.Client.Update(f.ctx, live)).To(Succeed())
+	live = f.converge(config)
+	f.Expect(live).To(testenv.HaveCondition(providerv1.ReadyCondition, metav1.ConditionTrue, providerv1.ReasonReady))
+	f.Expect(f.exists(&helmv2.HelmRelease{}, f.instance+"-operator")).To(BeTrue())
+}
