@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	kjson "sigs.k8s.io/json"
 	sigsyaml "sigs.k8s.io/yaml"
 
 	providerv1 "github.com/openmcp-project/cluster-provider-capi/api/v1alpha1"
@@ -91,6 +92,17 @@ func render(out io.Writer, raw []byte, id identityOptions) error {
 	return gitops.WriteYAML(out, objs...)
 }
 
+// decodeStrict decodes a YAML document as the API server does with strict field validation: its errors name the path of a
+// field that does not exist.
+func decodeStrict(document []byte, into any) error {
+	raw, err := sigsyaml.YAMLToJSONStrict(document)
+	if err != nil {
+		return err
+	}
+	unknown, err := kjson.UnmarshalStrict(raw, into)
+	return errors.Join(append(unknown, err)...)
+}
+
 // decodeConfigs returns the ProviderConfigs of a text with YAML documents. Unknown fields are errors.
 func decodeConfigs(raw []byte) ([]providerv1.ProviderConfig, error) {
 	var configs []providerv1.ProviderConfig
@@ -114,7 +126,7 @@ func decodeConfigs(raw []byte) ([]providerv1.ProviderConfig, error) {
 			continue
 		}
 		config := providerv1.ProviderConfig{}
-		if err := sigsyaml.UnmarshalStrict(document, &config); err != nil {
+		if err := decodeStrict(document, &config); err != nil {
 			return nil, fmt.Errorf("document %d: %w", number, err)
 		}
 		if config.Name == "" || config.Spec.ProviderRef.Name == "" {
