@@ -9,6 +9,9 @@ SHELL := /bin/bash
 export CGO_ENABLED := 0
 export GOFLAGS := $(strip $(filter-out -trimpath,$(GOFLAGS)) -trimpath)
 
+# Tests wait for what a busy machine takes.
+export GOMEGA_DEFAULT_EVENTUALLY_TIMEOUT := 1m
+
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 IMAGE ?= ghcr.io/openmcp-project/images/cluster-provider-capi:$(VERSION)
 PLATFORMS ?= linux/amd64,linux/arm64

@@ -277,8 +277,8 @@ func (f *fixture) playKustomize() {
 		apimeta.SetStatusCondition(&k.Status.Conditions, c)
 		f.updateStatus(&k, before)
 	}
-	for _, kind := range providerKinds() {
-		f.Expect(env.Client.List(f.ctx, kind, client.MatchingLabels{providerv1.ManagedByLabel: f.instance})).To(Succeed())
+	for _, kind := range []client.ObjectList{&operatorv1.CoreProviderList{}, &operatorv1.InfrastructureProviderList{}} {
+		f.Expect(env.Client.List(f.ctx, kind, client.InNamespace(f.namespace), client.MatchingLabels{providerv1.ManagedByLabel: f.instance})).To(Succeed())
 		items, err := apimeta.ExtractList(kind)
 		f.Expect(err).NotTo(HaveOccurred())
 		for _, item := range items {
