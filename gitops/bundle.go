@@ -52,6 +52,9 @@ type Bundle struct {
 
 	// Providers are all other providers, in the order of the spec.
 	Providers []Part
+
+	// Sets are the provider sets of the platform owner's own, in the order of the spec.
+	Sets []Part
 }
 
 // Build returns what a ProviderConfig installs. Its errors name the field of the spec that is wrong.
@@ -75,6 +78,9 @@ func Build(in Input) (Bundle, error) {
 	for _, p := range in.Spec.Providers {
 		b.Providers = append(b.Providers, keep(in.providerPart(p)))
 	}
+	for _, set := range in.Spec.ProviderSets {
+		b.Sets = append(b.Sets, in.setPart(set))
+	}
 	for _, part := range []Part{b.CertManager, b.Operator, b.ProviderSet, b.Core} {
 		in.stamp(part)
 	}
@@ -92,7 +98,7 @@ func (in Input) stamp(part Part) {
 
 // Parts returns all parts, in the order in which they are installed.
 func (b Bundle) Parts() []Part {
-	return slices.Concat([]Part{b.CertManager, b.Operator, b.ProviderSet, b.Core}, b.Providers)
+	return slices.Concat([]Part{b.CertManager, b.Operator, b.ProviderSet, b.Core}, b.Providers, b.Sets)
 }
 
 // Objects returns all objects of all parts, in the order in which they are applied.

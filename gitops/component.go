@@ -4,6 +4,7 @@ package gitops
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -78,6 +79,16 @@ func NewProviderObject(kind providerv1.ProviderType) operatorv1.GenericProvider 
 	default:
 		return nil
 	}
+}
+
+// ProviderTypeOf returns the type of provider that an object of the CAPI Operator is for; empty for an unknown kind.
+func ProviderTypeOf(obj operatorv1.GenericProvider) providerv1.ProviderType {
+	for _, kind := range ProviderTypes() {
+		if reflect.TypeOf(NewProviderObject(kind)) == reflect.TypeOf(obj) {
+			return kind
+		}
+	}
+	return ""
 }
 
 // ProviderTypes are all types of providers that can be installed, core first.

@@ -70,6 +70,9 @@ func wishesOf(spec providerv1.ProviderConfigSpec, defaults Defaults) map[string]
 	if !equality.Semantic.DeepEqual(spec.Core, providerv1.CoreProvider{}) {
 		wishes[Core] = full.Core
 	}
+	for _, set := range full.ProviderSets {
+		wishes[SetPrefix+set.Name] = set
+	}
 	for _, p := range full.Providers {
 		p.Namespace = ProviderKey(p).Namespace
 		wishes[ComponentKey(p.Type, p.Name)] = p

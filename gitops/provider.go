@@ -73,14 +73,8 @@ func (in Input) providerPart(p providerv1.Provider) (Part, error) {
 			PostBuild: &kustomizev1.PostBuild{Substitute: map[string]string{
 				"PROVIDER_NAME": p.Name, "PROVIDER_NAMESPACE": key.Namespace, "PROVIDER_VERSION": p.Version,
 			}},
-			Patches: patches,
-			HealthCheckExprs: []kustomize.CustomHealthCheck{{
-				APIVersion: operatorv1.GroupVersion.String(),
-				Kind:       objectKind(p.Type),
-				HealthCheckExpressions: kustomize.HealthCheckExpressions{
-					InProgress: providerInProgress, Failed: providerFailed, Current: providerCurrent,
-				},
-			}},
+			Patches:          patches,
+			HealthCheckExprs: []kustomize.CustomHealthCheck{healthCheck(p.Type)},
 		},
 	}
 	if p.Type != providerv1.CoreType {

@@ -67,6 +67,13 @@ type ProviderConfigSpec struct {
 	// +kubebuilder:validation:MaxItems=100
 	Providers []Provider `json:"providers,omitempty"`
 
+	// ProviderSets are provider sets of the platform owner's own, stored in Git, an OCI registry or a bucket.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=50
+	ProviderSets []ProviderSet `json:"providerSets,omitempty"`
+
 	// Profiles are the kinds of clusters that are offered.
 	// +optional
 	// +listType=map
@@ -150,10 +157,10 @@ type ProviderConfigStatus struct {
 
 // Component is the state of one part that a ProviderConfig installs.
 type Component struct {
-	// Name of the component: "cert-manager", "operator", or the name of a CAPI provider.
+	// Name of the component: "cert-manager", "operator", or the name of a CAPI provider or provider set.
 	Name string `json:"name"`
 
-	// Type of the component: "certManager", "operator", "core", or the type of a CAPI provider.
+	// Type of the component: "certManager", "operator", "core", the type of a CAPI provider, or "providerSet".
 	Type string `json:"type"`
 
 	// Version that is asked for.

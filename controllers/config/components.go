@@ -251,8 +251,14 @@ func (s *scope) fluxHealth(ctx context.Context, obj client.Object) (gitops.Healt
 	return gitops.FluxHealth(live), nil
 }
 
-// releasedVersion returns the chart version that a HelmRelease has deployed; empty when it has not.
+// releasedVersion returns the chart version that a HelmRelease has deployed, or the revision that a Kustomization has
+// applied; empty when there is none.
 func (s *scope) releasedVersion(ctx context.Context, installer client.Object) (string, error) {
+	if _, ok := installer.(*kustomizev1.Kustomization); ok {
+		kustomization := &kustomizev1.Kustomization{}
+		err := s.Client.Get(ctx, client.ObjectKeyFromObject(installer), kustomization)
+		return kustomization.Status.LastAppliedRevision, pipeline.Fail(providerv1.ReasonPlatformClusterError, client.IgnoreNotFound(err))
+	}
 	release := &helmv2.HelmRelease{}
 	if err := s.Client.Get(ctx, client.ObjectKeyFromObject(installer), release); err != nil {
 		return "", pipeline.Fail(providerv1.ReasonPlatformClusterError, client.IgnoreNotFound(err))

@@ -331,3 +331,35 @@ func TestReconcileUnsticksAHelmRelease(t *testing.T) {
 	f.Expect(release.Annotations).To(And(
 		HaveKeyWithValue("reconcile.fluxcd.io/forceAt", requested), HaveKeyWithValue("reconcile.fluxcd.io/resetAt", requested)))
 }
+
+func TestInstallsAProviderSet(t *testing.T) {
+	f := newFixture(t)
+	config := f.config("")
+	config.Spec.Profiles = nil
+	config.Spec.ProviderSets = []providerv1.ProviderSet{{
+		Name: "metal", SourceRef: providerv1.SourceReference{Kind: "GitRepository", Name: "platform", Namespace: "flux-system"},
+		Substitute: map[string]string{"PROVIDER_NAME": "metal", "PROVIDER_VERSION": "v0.7.0"},
+	}}
+	f.create(config)
+	f.failing["set-metal"] = "no such image"
+	live := f.converge(config)
+	f.Expect(live).To(testenv.HaveCondition(providerv1.ProvidersReadyCondition, metav1.ConditionFalse, providerv1.ReasonFluxFailed))
+	f.Expect(message(live, providerv1.ProvidersReadyCondition)).To(And(
+		ContainSubstring("set-metal: HealthCheckFailed"), ContainSubstring("no such image")))
+	f.Expect(live.Status.Providers).To(Equal("2/3"))
+
+	delete(f.failing, "set-metal")
+	live = f.converge(config)
+	f.Expect(live).To(testenv.HaveCondition(providerv1.ReadyCondition, metav1.ConditionTrue, providerv1.ReasonReady))
+	f.Expect(live.Status.Providers).To(Equal("3/3"))
+	f.Expect(live.Status.Components).To(ContainElements(
+		And(HaveField("Type", "providerSet"), HaveField("Name", "metal"), HaveField("Ready", true)),
+		And(HaveField("Type", "infrastructure"), HaveField("Name", "metal"), HaveField("InstalledVersion", "v0.7.0"))))
+
+	live.Spec.ProviderSets = nil
+	f.Expect(env.Client.Update(f.ctx, live)).To(Succeed())
+	live = f.converge(config)
+	f.Expect(live).To(testenv.HaveCondition(providerv1.ReadyCondition, metav1.ConditionTrue, providerv1.ReasonReady))
+	f.Expect(f.exists(&operatorv1.InfrastructureProvider{}, "metal")).To(BeFalse())
+	f.Expect(live.Status.Components).To(HaveLen(4))
+}

@@ -76,13 +76,21 @@ func (s *scope) report() {
 	}
 	s.config.Status.Components = components
 
-	ready := 0
+	ready, total := 0, 0
 	for _, c := range components {
-		if c.Ready && isProvider(c) {
-			ready++
+		if isProvider(c) {
+			total++
+			ready += boolInt(c.Ready)
 		}
 	}
-	s.config.Status.Providers = fmt.Sprintf("%d/%d", ready, 1+len(s.config.Spec.Providers))
+	s.config.Status.Providers = fmt.Sprintf("%d/%d", ready, max(total, 1+len(s.config.Spec.Providers)))
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // isProvider says whether a component is a CAPI provider.

@@ -147,6 +147,17 @@ func installProviders(ctx context.Context, s *scope) (pipeline.Outcome, error) {
 			broken = append(broken, component)
 		}
 	}
+	for _, part := range s.bundle.Sets {
+		components, err := s.installSet(ctx, part)
+		if err != nil {
+			return pipeline.Outcome{}, err
+		}
+		for _, component := range components {
+			if !component.Ready {
+				broken = append(broken, component)
+			}
+		}
+	}
 	left, err := s.pruneUnwanted(ctx)
 	if err != nil {
 		return pipeline.Outcome{}, err
@@ -160,6 +171,10 @@ func installProviders(ctx context.Context, s *scope) (pipeline.Outcome, error) {
 	}
 	if left.message != "" {
 		return pipeline.Report(left.reason, "what is no longer named is taken away: "+left.message).Again(missingRetry), nil
+	}
+	if len(s.bundle.Sets) > 0 {
+		return pipeline.Done(fmt.Sprintf("%d providers and %d provider sets are installed and healthy",
+			len(s.bundle.Providers), len(s.bundle.Sets))), nil
 	}
 	return pipeline.Done(fmt.Sprintf("%d providers are installed and healthy", len(s.bundle.Providers))), nil
 }

@@ -297,6 +297,7 @@ func (f *fixture) playProvider(k kustomizev1.Kustomization) string {
 	if component == gitops.Core {
 		obj = &operatorv1.CoreProvider{}
 	}
+	// The manifests of a provider set are whatever its owner writes: here, a provider that takes the same variables.
 	obj.SetName(values["PROVIDER_NAME"])
 	obj.SetNamespace(f.namespace) // the namespaces of others are not there
 	key := client.ObjectKeyFromObject(obj)

@@ -43,6 +43,9 @@ func manifestLabel(component string) string {
 // usersOf returns the objects that a provider still looks after: those of its own kinds, but templates. Without it nobody
 // would take away what they stand for. It is asked only when a provider is to go, and reads past the cache.
 func (s *scope) usersOf(ctx context.Context, component string) ([]string, error) {
+	if strings.HasPrefix(component, gitops.SetPrefix) {
+		return s.usersOfSet(ctx, component)
+	}
 	label := manifestLabel(component)
 	if label == "" {
 		return nil, nil
@@ -55,6 +58,23 @@ func (s *scope) usersOf(ctx context.Context, component string) ([]string, error)
 	var users []string
 	for _, crd := range crds.Items {
 		names, err := s.objectsOf(ctx, schema.ParseGroupResource(crd.Name))
+		if err != nil {
+			return nil, err
+		}
+		users = append(users, names...)
+	}
+	return users, nil
+}
+
+// usersOfSet returns the objects that the providers of a provider set still look after.
+func (s *scope) usersOfSet(ctx context.Context, component string) ([]string, error) {
+	providers, err := s.providersOf(ctx, component)
+	if err != nil {
+		return nil, err
+	}
+	var users []string
+	for _, provider := range providers {
+		names, err := s.usersOf(ctx, gitops.ComponentKey(gitops.ProviderTypeOf(provider), provider.GetName()))
 		if err != nil {
 			return nil, err
 		}
