@@ -76,3 +76,11 @@ func TestMainJob(t *testing.T) {
 func TestMistakes(t *testing.T) {
 	NewWithT(t).Expect(scenario.RunMistakes(t.Context(), target)).To(Succeed())
 }
+
+// TestProviderSets is the life of a provider set that a platform owner keeps in Git.
+func TestProviderSets(t *testing.T) {
+	if target.Commit == nil {
+		t.Skip("the platform has no Git server")
+	}
+	NewWithT(t).Expect(scenario.RunSets(t.Context(), target)).To(Succeed())
+}

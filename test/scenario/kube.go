@@ -55,8 +55,10 @@ func (p *play) applyManifest(ctx context.Context, name string) error {
 			"DEFAULTS": "    " + strings.ReplaceAll(strings.TrimSpace(p.Defaults), "\n", "\n    "),
 			"LOCAL":    p.Local,
 
-			"LOCAL_MISSING": p.Local[:strings.LastIndex(p.Local, ":")+1] + "v0.9.9",
-			"VERSION":       p.Local[strings.LastIndex(p.Local, ":")+1:],
+			"LOCAL_MISSING":    p.Local[:strings.LastIndex(p.Local, ":")+1] + "v0.9.9",
+			"LOCAL_REPOSITORY": p.Local[:strings.LastIndex(p.Local, ":")],
+			"GIT":              p.git, "SET_VERSION": p.setVersionOf,
+			"VERSION": p.Local[strings.LastIndex(p.Local, ":")+1:],
 		}[variable]
 	}))
 }

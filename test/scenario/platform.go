@@ -15,5 +15,9 @@ func OnPlatform(p *platform.Platform) Target {
 		Defaults:     p.Defaults(),
 		Local:        p.LocalFetchConfig(platform.LocalVersions[0]),
 		ClusterClass: config.ClusterClass,
+		Commit: func(files map[string][]byte) (string, error) {
+			_, err := p.PutGit("platform", files)
+			return p.GitURL() + "/platform", err
+		},
 	}
 }

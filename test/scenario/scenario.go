@@ -33,6 +33,9 @@ type Target struct {
 	// ClusterClass holds the ClusterClass "local" and its templates, as YAML.
 	ClusterClass string
 
+	// Commit commits files to the Git repository of a platform owner, and returns its URL; nil when there is no Git server.
+	Commit func(files map[string][]byte) (url string, err error)
+
 	// Out is where the steps are shown.
 	Out io.Writer
 }
@@ -66,6 +69,9 @@ type play struct {
 	client client.Client
 	access *rest.Config
 	began  time.Time
+
+	// git and setVersionOf are the repository of the provider set, and the version that it asks for.
+	git, setVersionOf string
 }
 
 // Run plays the scenario until it is through or a step fails, and says which.
