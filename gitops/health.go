@@ -27,6 +27,10 @@ type Health struct {
 
 	// Message names the object and says, in the words of its controller, why it is not ready.
 	Message string
+
+	// Routine says that Flux only looks again, as it does at each interval, at an object that it has worked through
+	// before: one that was ready still is, until Flux says otherwise.
+	Routine bool
 }
 
 // fluxState is what FluxHealth needs of any Flux object.
@@ -72,7 +76,10 @@ func (s fluxState) health(name string, generation int64) Health {
 	if ready.Status == metav1.ConditionFalse && current && ready.Reason != meta.DependencyNotReadyReason {
 		return Health{Reason: providerv1.ReasonFluxFailed, Message: fmt.Sprintf("%s: %s: %s", name, ready.Reason, ready.Message)}
 	}
-	return Health{Reason: providerv1.ReasonProgressing, Message: fmt.Sprintf("%s is being reconciled: %s", name, ready.Message)}
+	return Health{
+		Reason: providerv1.ReasonProgressing, Message: fmt.Sprintf("%s is being reconciled: %s", name, ready.Message),
+		Routine: current && s.observed == generation,
+	}
 }
 
 // fluxStateOf reads the fields that all kinds of Flux have, each in a type of its own.

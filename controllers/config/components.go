@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
@@ -53,12 +54,19 @@ func (s *scope) install(ctx context.Context, part gitops.Part) (providerv1.Compo
 			return component, err
 		}
 	}
-	component.Ready = health.Ready
-	if !health.Ready {
+	component.Ready = health.Ready || (health.Routine && s.wasReady(component))
+	if !component.Ready {
 		component.Reason, component.Message = health.Reason, health.Message
 	}
 	s.components = append(s.components, component)
 	return component, nil
+}
+
+// wasReady says whether a component was ready in the same version when the ProviderConfig was reconciled last.
+func (s *scope) wasReady(component providerv1.Component) bool {
+	return slices.ContainsFunc(s.config.Status.Components, func(c providerv1.Component) bool {
+		return c.Ready && c.Type == component.Type && c.Name == component.Name && c.Version == component.Version
+	})
 }
 
 // applyAndRead applies a part, if it is for this ProviderConfig to do so, and returns its health. A provider is never
@@ -205,6 +213,7 @@ func (s *scope) health(ctx context.Context, part gitops.Part, c *providerv1.Comp
 			return gitops.Health{Reason: providerv1.ReasonProgressing, Message: fmt.Sprintf(
 				"%s %s is gone: Flux will bring it back", part.Type, part.Name)}, nil
 		}
+		installer.Routine = false
 		return s.blameSource(ctx, part, installer)
 	} else if err != nil {
 		return gitops.Health{}, pipeline.Fail(providerv1.ReasonPlatformClusterError, fmt.Errorf("read %s %s: %w", part.Type, part.Name, err))

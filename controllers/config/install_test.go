@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	operatorv1 "sigs.k8s.io/cluster-api-operator/api/v1alpha2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -362,4 +363,31 @@ func TestInstallsAProviderSet(t *testing.T) {
 	f.Expect(live).To(testenv.HaveCondition(providerv1.ReadyCondition, metav1.ConditionTrue, providerv1.ReasonReady))
 	f.Expect(f.exists(&operatorv1.InfrastructureProvider{}, "metal")).To(BeFalse())
 	f.Expect(live.Status.Components).To(HaveLen(4))
+}
+
+func TestStaysReadyWhileFluxLooksAgain(t *testing.T) {
+	f := newFixture(t)
+	config := f.config("")
+	f.create(f.clusterClass(), config)
+	f.converge(config)
+	again := func(change func(*kustomizev1.Kustomization)) *providerv1.ProviderConfig {
+		kustomization := &kustomizev1.Kustomization{}
+		f.Expect(f.exists(kustomization, f.instance+"-core")).To(BeTrue())
+		apimeta.SetStatusCondition(&kustomization.Status.Conditions, metav1.Condition{
+			Type: "Ready", Status: metav1.ConditionUnknown, Reason: "Progressing", Message: "Reconciliation in progress",
+			ObservedGeneration: kustomization.Generation,
+		})
+		change(kustomization)
+		f.Expect(env.Client.Status().Update(f.ctx, kustomization)).To(Succeed())
+		live, err := f.reconcile(config)
+		f.Expect(err).NotTo(HaveOccurred())
+		return live
+	}
+	live := again(func(*kustomizev1.Kustomization) {})
+	f.Expect(live).To(testenv.HaveCondition(providerv1.ReadyCondition, metav1.ConditionTrue, providerv1.ReasonReady))
+	live = again(func(k *kustomizev1.Kustomization) { k.Status.ObservedGeneration = 0 })
+	f.Expect(live).To(testenv.HaveCondition(providerv1.CoreReadyCondition, metav1.ConditionFalse, providerv1.ReasonProgressing))
+	live = again(func(*kustomizev1.Kustomization) {})
+	f.Expect(live).To(testenv.HaveCondition(providerv1.CoreReadyCondition, metav1.ConditionFalse, providerv1.ReasonProgressing),
+		"what was not ready is not ready before Flux says so")
 }
