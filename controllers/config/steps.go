@@ -135,28 +135,11 @@ func installCore(ctx context.Context, s *scope) (pipeline.Outcome, error) {
 	return pipeline.Done(fmt.Sprintf("cluster-api %s is installed and healthy", component.InstalledVersion)), nil
 }
 
-// installProviders installs all other providers, and removes those that are no longer named.
+// installProviders installs all other providers and provider sets, and removes those that are no longer named.
 func installProviders(ctx context.Context, s *scope) (pipeline.Outcome, error) {
-	var broken []providerv1.Component
-	for _, part := range s.bundle.Providers {
-		component, err := s.install(ctx, part)
-		if err != nil {
-			return pipeline.Outcome{}, err
-		}
-		if !component.Ready {
-			broken = append(broken, component)
-		}
-	}
-	for _, part := range s.bundle.Sets {
-		components, err := s.installSet(ctx, part)
-		if err != nil {
-			return pipeline.Outcome{}, err
-		}
-		for _, component := range components {
-			if !component.Ready {
-				broken = append(broken, component)
-			}
-		}
+	broken, err := s.installAll(ctx)
+	if err != nil {
+		return pipeline.Outcome{}, err
 	}
 	left, err := s.pruneUnwanted(ctx)
 	if err != nil {
@@ -172,11 +155,31 @@ func installProviders(ctx context.Context, s *scope) (pipeline.Outcome, error) {
 	if left.message != "" {
 		return pipeline.Report(left.reason, "what is no longer named is taken away: "+left.message).Again(missingRetry), nil
 	}
+	message := fmt.Sprintf("%d providers", len(s.bundle.Providers))
 	if len(s.bundle.Sets) > 0 {
-		return pipeline.Done(fmt.Sprintf("%d providers and %d provider sets are installed and healthy",
-			len(s.bundle.Providers), len(s.bundle.Sets))), nil
+		message += fmt.Sprintf(" and %d provider sets", len(s.bundle.Sets))
 	}
-	return pipeline.Done(fmt.Sprintf("%d providers are installed and healthy", len(s.bundle.Providers))), nil
+	return pipeline.Done(message + " are installed and healthy"), nil
+}
+
+// installAll installs the providers besides core and the provider sets, and returns those that are not ready.
+func (s *scope) installAll(ctx context.Context) ([]providerv1.Component, error) {
+	var all []providerv1.Component
+	for _, part := range s.bundle.Providers {
+		component, err := s.install(ctx, part)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, component)
+	}
+	for _, part := range s.bundle.Sets {
+		components, err := s.installSet(ctx, part)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, components...)
+	}
+	return slices.DeleteFunc(all, func(c providerv1.Component) bool { return c.Ready }), nil
 }
 
 // waitFor returns the outcome of a step whose component is not ready.

@@ -278,7 +278,8 @@ func (f *fixture) playKustomize() {
 		f.updateStatus(&k, before)
 	}
 	for _, kind := range []client.ObjectList{&operatorv1.CoreProviderList{}, &operatorv1.InfrastructureProviderList{}} {
-		f.Expect(env.Client.List(f.ctx, kind, client.InNamespace(f.namespace), client.MatchingLabels{providerv1.ManagedByLabel: f.instance})).To(Succeed())
+		ours := client.MatchingLabels{providerv1.ManagedByLabel: f.instance}
+		f.Expect(env.Client.List(f.ctx, kind, client.InNamespace(f.namespace), ours)).To(Succeed())
 		items, err := apimeta.ExtractList(kind)
 		f.Expect(err).NotTo(HaveOccurred())
 		for _, item := range items {

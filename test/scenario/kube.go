@@ -167,12 +167,7 @@ func (p *play) remove(ctx context.Context, obj client.Object, conditions func() 
 		if missing != "" || err != nil {
 			return "", err
 		}
-		for _, c := range conditions() {
-			if c.Status == metav1.ConditionFalse && c.Type != "Ready" {
-				return fmt.Sprintf("%s: %s: %s", c.Type, c.Reason, c.Message), nil
-			}
-		}
-		return p.name(obj) + " is still there", nil
+		return p.stillThere(obj, conditions()), nil
 	})
 }
 
@@ -182,6 +177,15 @@ var serializers = func() serializer.CodecFactory {
 	utilruntime.Must(metav1.AddMetaToScheme(scheme))
 	return serializer.NewCodecFactory(scheme)
 }()
+
+// stillThere says why an object that is being deleted is still there, in the words of its Ready condition.
+func (p *play) stillThere(obj client.Object, conditions []metav1.Condition) string {
+	c := apimeta.FindStatusCondition(conditions, "Ready")
+	if obj.GetDeletionTimestamp() == nil || c == nil || c.Status == metav1.ConditionTrue {
+		return p.name(obj) + " is still there"
+	}
+	return fmt.Sprintf("%s: %s: %s", p.name(obj), c.Reason, c.Message)
+}
 
 // show prints what `kubectl get KIND -A` prints.
 func (p *play) show(ctx context.Context, kinds ...schema.GroupVersionKind) error {

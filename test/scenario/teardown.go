@@ -57,12 +57,7 @@ func returnCluster(ctx context.Context, p *play) error {
 		if missing, err := p.get(ctx, cluster); missing != "" || err != nil {
 			return "", err
 		}
-		for _, c := range cluster.Status.Conditions {
-			if c.Status == metav1.ConditionFalse && c.Type != providerv1.ReadyCondition {
-				return fmt.Sprintf("%s: %s: %s", c.Type, c.Reason, c.Message), nil
-			}
-		}
-		return p.name(cluster) + " is still there", nil
+		return p.stillThere(cluster, cluster.Status.Conditions), nil
 	})
 }
 
