@@ -209,3 +209,16 @@ func TestEveryTypeHasItsBase(t *testing.T) {
 		g.Expect(spec["version"]).To(Equal(part.Version))
 	}
 }
+
+// TestNamesThatYAMLTakesForSomethingElse sends names that are no texts in YAML through Flux's substitution.
+func TestNamesThatYAMLTakesForSomethingElse(t *testing.T) {
+	for _, name := range []string{"123", "1e3", "0x1f", "true", "null", "yes", "on", "n", "a"} {
+		g := NewWithT(t)
+		bundle, err := gitops.Build(input(providerv1.ProviderConfigSpec{Providers: []providerv1.Provider{
+			{Type: providerv1.InfrastructureType, Name: name, Namespace: name, Version: "v1.0.0"},
+		}}))
+		g.Expect(err).NotTo(HaveOccurred())
+		metadata, _ := build(t, bundle.Providers[0].Installer, "InfrastructureProvider")["metadata"].(map[string]any)
+		g.Expect(metadata).To(And(HaveKeyWithValue("name", name), HaveKeyWithValue("namespace", name)))
+	}
+}

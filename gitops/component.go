@@ -8,8 +8,11 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	operatorv1 "sigs.k8s.io/cluster-api-operator/api/v1alpha2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/openmcp-project/controller-utils/pkg/controller"
 
 	providerv1 "github.com/openmcp-project/cluster-provider-capi/api/v1alpha1"
 )
@@ -107,9 +110,10 @@ func objectKind(kind providerv1.ProviderType) string {
 	return strings.ToUpper(string(kind[:1])) + string(kind[1:]) + "Provider"
 }
 
-// name returns the name of the Flux objects of a component.
+// name returns the name of the Flux objects of a component. Flux puts it into a label of all that it applies, so one that
+// is longer than a label value may be is shortened, and ends with a hash.
 func (in Input) name(component string) string {
-	return in.Instance + "-" + component
+	return controller.ShortenToXCharactersUnsafe(in.Instance+"-"+component, validation.LabelValueMaxLength)
 }
 
 // labels returns the labels of the objects of a component.

@@ -56,6 +56,9 @@ func (r Runner[O]) Conclude(ctx context.Context, obj, before O, result Result) (
 		apimeta.SetStatusCondition(&status.Conditions, c)
 	}
 	r.dropStaleMirrors(status, result)
+	if obj.GetDeletionTimestamp() != nil {
+		keepOwned(status, result.owned)
+	}
 	counted := slices.DeleteFunc(slices.Clone(status.Conditions), func(c metav1.Condition) bool {
 		return result.advisory[c.Type] || c.Type == providerv1.ReadyCondition
 	})
@@ -75,6 +78,13 @@ func (r Runner[O]) Conclude(ctx context.Context, obj, before O, result Result) (
 		return ctrl.Result{}, result.err
 	}
 	return ctrl.Result{RequeueAfter: result.after}, nil
+}
+
+// keepOwned removes the conditions that say how far an object was that is being deleted now: nobody keeps them current.
+func keepOwned(status *commonapi.Status, owned []string) {
+	status.Conditions = slices.DeleteFunc(status.Conditions, func(c metav1.Condition) bool {
+		return c.Type != providerv1.ReadyCondition && !slices.Contains(owned, c.Type)
+	})
 }
 
 // dropStaleMirrors removes mirrored conditions whose origin is gone, once their step has been reached.

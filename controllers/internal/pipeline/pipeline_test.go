@@ -163,3 +163,18 @@ func TestLongMessagesAreCut(t *testing.T) {
 	f.Expect(err).NotTo(HaveOccurred())
 	f.Expect([]rune(live.Status.Conditions[0].Message)).To(HaveLen(1000))
 }
+
+func TestDeletionKeepsOnlyItsOwnConditions(t *testing.T) {
+	f := newFixture(t)
+	live, _, _, err := f.run(pipeline.Done("a"), pipeline.Done("b").Mirror(metav1.Condition{Type: "M_x", Status: "True", Reason: "X"}))
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(live.Status.Conditions).To(HaveLen(4))
+	live.Finalizers = []string{"example.org/hold"}
+	f.Expect(env.Client.Update(t.Context(), live)).To(Succeed())
+	f.Expect(env.Client.Delete(t.Context(), live)).To(Succeed())
+	live, _, _, err = f.run(pipeline.Wait(providerv1.ReasonDeleting, "x", 0))
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(live.Status.Conditions).To(HaveLen(2))
+	f.Expect(live).To(testenv.HaveCondition("A", metav1.ConditionFalse, providerv1.ReasonDeleting))
+	f.Expect(live.Status.Phase).To(Equal(commonapi.StatusPhaseTerminating))
+}
