@@ -3,6 +3,7 @@
 package gitops_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -20,13 +21,13 @@ func TestNamesOfComponents(t *testing.T) {
 	for kind, want := range map[providerv1.ProviderType]struct {
 		component, namespace, object string
 	}{
-		providerv1.CoreType:             {"core", "x-core-system", "core"},
-		providerv1.InfrastructureType:   {"infrastructure-x", "x-infrastructure-system", "infrastructure"},
-		providerv1.BootstrapType:        {"bootstrap-x", "x-bootstrap-system", "bootstrap"},
-		providerv1.ControlPlaneType:     {"controlplane-x", "x-controlplane-system", "control-plane"},
-		providerv1.AddonType:            {"addon-x", "x-addon-system", "addon"},
-		providerv1.IPAMType:             {"ipam-x", "x-ipam-system", "ipam"},
-		providerv1.RuntimeExtensionType: {"runtimeextension-x", "x-runtimeextension-system", "runtime-extension"},
+		providerv1.CoreType:             {"core", "x-core-system", "CoreProvider"},
+		providerv1.InfrastructureType:   {"infrastructure-x", "x-infrastructure-system", "InfrastructureProvider"},
+		providerv1.BootstrapType:        {"bootstrap-x", "x-bootstrap-system", "BootstrapProvider"},
+		providerv1.ControlPlaneType:     {"controlplane-x", "x-controlplane-system", "ControlPlaneProvider"},
+		providerv1.AddonType:            {"addon-x", "x-addon-system", "AddonProvider"},
+		providerv1.IPAMType:             {"ipam-x", "x-ipam-system", "IPAMProvider"},
+		providerv1.RuntimeExtensionType: {"runtimeextension-x", "x-runtimeextension-system", "RuntimeExtensionProvider"},
 	} {
 		t.Run(string(kind), func(t *testing.T) {
 			g := NewWithT(t)
@@ -35,7 +36,7 @@ func TestNamesOfComponents(t *testing.T) {
 				Equal(client.ObjectKey{Name: "x", Namespace: want.namespace}))
 			g.Expect(gitops.ProviderKey(providerv1.Provider{Type: kind, Name: "x", Namespace: "own"}).Namespace).To(Equal("own"))
 			obj := gitops.NewProviderObject(kind)
-			g.Expect(strings.ToLower(obj.GetType())).To(ContainSubstring(want.object))
+			g.Expect(fmt.Sprintf("%T", obj)).To(Equal("*v1alpha2." + want.object))
 			g.Expect(gitops.ProviderTypeOf(obj)).To(Equal(kind))
 			g.Expect(gitops.ProviderTypes()).To(ContainElement(kind))
 		})
@@ -79,7 +80,7 @@ func TestLongNames(t *testing.T) {
 		for key, value := range obj.GetLabels() {
 			g.Expect(validation.IsValidLabelValue(value)).To(BeEmpty(), key)
 		}
-		names[gitops.ComponentKey("", obj.GetName())+obj.GetObjectKind().GroupVersionKind().Kind] = true
+		names[obj.GetObjectKind().GroupVersionKind().Kind+"/"+obj.GetName()] = true
 	}
 	g.Expect(names).To(HaveLen(len(bundle.Objects())), "no two may have the same name")
 	g.Expect(dependencies(bundle)).To(HaveEach(bundle.Core.Installer.GetName()))
