@@ -10,6 +10,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/fluxcd/pkg/apis/kustomize"
 	operatorv1 "sigs.k8s.io/cluster-api-operator/api/v1alpha2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	providerv1 "github.com/openmcp-project/cluster-provider-capi/api/v1alpha1"
 )
@@ -71,7 +73,7 @@ func (in Input) providerPart(p providerv1.Provider) (Part, error) {
 			Prune:          true,
 			Wait:           true,
 			PostBuild: &kustomizev1.PostBuild{Substitute: map[string]string{
-				"PROVIDER_NAME": p.Name, "PROVIDER_NAMESPACE": key.Namespace, "PROVIDER_VERSION": p.Version,
+				"PROVIDER_NAME": asText(p.Name), "PROVIDER_NAMESPACE": asText(key.Namespace), "PROVIDER_VERSION": p.Version,
 			}},
 			Patches:          patches,
 			HealthCheckExprs: []kustomize.CustomHealthCheck{healthCheck(p.Type)},
@@ -84,6 +86,16 @@ func (in Input) providerPart(p providerv1.Provider) (Part, error) {
 		Component: component, Name: p.Name, Type: string(p.Type), Version: p.Version, Provider: &p,
 		Source: in.providerSetSource(in.Spec.ProviderSource), Installer: obj, Objects: []client.Object{obj},
 	}, nil
+}
+
+// asText returns a value that Flux substitutes, quoted when YAML would take it for something else than a text: a number,
+// for example. A quote that is in the base would not help, since kustomize drops it before Flux substitutes.
+func asText(value string) string {
+	var read any
+	if err := yaml.Unmarshal([]byte(value), &read); err == nil && read == any(value) {
+		return value
+	}
+	return strconv.Quote(value)
 }
 
 // providerSetRef returns the reference to the source of the provider set.
