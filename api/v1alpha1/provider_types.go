@@ -49,7 +49,7 @@ type Provider struct {
 
 	// Version of the provider.
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern=`^v[0-9]+\.[0-9]+\.[0-9]+([-+].+)?$`
+	// +kubebuilder:validation:Pattern=`^v[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.+-]+)?$`
 	Version string `json:"version"`
 
 	// Namespace that the provider is installed into. It is created when it does not exist. The default is
@@ -67,7 +67,7 @@ type CoreProvider struct {
 	// Version of CAPI. The default is the version that this release of the provider was tested with.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern=`^v[0-9]+\.[0-9]+\.[0-9]+([-+].+)?$`
+	// +kubebuilder:validation:Pattern=`^v[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.+-]+)?$`
 	Version string `json:"version,omitempty"`
 
 	// Namespace that the core provider is installed into. The default is "capi-system".
@@ -82,6 +82,8 @@ type CoreProvider struct {
 // ProviderOptions are the options that all providers have. They become the fields of the CAPI Operator's ProviderSpec.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.featureGates) && has(self.manager) && has(self.manager.featureGates))",message="set either featureGates or manager.featureGates"
+// +kubebuilder:validation:XValidation:rule="!has(self.fetch) || [has(self.fetch.oci), has(self.fetch.url), has(self.fetch.selector)].exists_one(x, x)",message="fetch: set exactly one of oci, url and selector"
+// +kubebuilder:validation:XValidation:rule="!has(self.fetch) || !has(self.fetch.url) || !self.fetch.url.startsWith('http') || self.fetch.url.startsWith('https://github.com/') || self.fetch.url.startsWith('https://gitlab.')",message="fetch.url: the CAPI Operator fetches from GitHub and GitLab only: use fetch.oci or fetch.selector for any other place"
 type ProviderOptions struct {
 	// ConfigSecretRef names the Secret with the variables of the provider, such as its credentials. It must exist
 	// before the provider is installed.

@@ -25,6 +25,8 @@ type ProviderSet struct {
 
 	// Substitute are variables and their values, which Flux puts in the place of ${NAME} in the manifests.
 	// +optional
+	// +kubebuilder:validation:MaxProperties=100
+	// +kubebuilder:validation:XValidation:rule="self.all(name, name.matches('^[_A-Za-z][_A-Za-z0-9]*$'))",message="the name of a variable has letters, digits and _ only, and does not begin with a digit"
 	Substitute map[string]string `json:"substitute,omitempty"`
 
 	// SubstituteFrom are ConfigMaps and Secrets, in the namespace of the provider, with more of such variables.
