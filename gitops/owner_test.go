@@ -3,6 +3,7 @@
 package gitops_test
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
@@ -79,4 +80,35 @@ func TestSupportedVersionsAreNewestFirst(t *testing.T) {
 	own := providerv1.Profile{SupportedVersions: []clustersv1.SupportedK8sVersion{{Version: "1.34.1", Deprecated: true}, {Version: "v1.35.0"}}}
 	g.Expect(gitops.SupportedVersions(own, []string{"v1.36.3"})).To(Equal(
 		[]clustersv1.SupportedK8sVersion{{Version: "1.35.0"}, {Version: "1.34.1", Deprecated: true}}))
+}
+
+func TestClusterProfile(t *testing.T) {
+	g := NewWithT(t)
+	in := input(providerv1.ProviderConfigSpec{})
+	profile, err := in.ClusterProfile(providerv1.Profile{Name: "small"}, []string{"v1.34.1", "v1.35.0"})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(profile.Labels).To(HaveKeyWithValue(providerv1.ProfileLabel, "small"))
+	g.Expect(profile.Labels).To(HaveKeyWithValue(providerv1.ManagedByLabel, "capi"))
+	g.Expect(profile.Labels).To(HaveKeyWithValue(providerv1.ProviderConfigLabel, "config"))
+	g.Expect(profile.Labels).NotTo(HaveKey(providerv1.ComponentLabel), "it is no component, and is never pruned as one")
+	g.Expect(profile.Spec.ProviderRef.Name).To(Equal("capi"))
+	g.Expect(profile.Spec.ProviderConfigRef.Name).To(Equal("config"))
+	g.Expect(profile.Spec.SupportedVersions).To(HaveLen(2))
+
+	for _, wrong := range []string{"v1.34", "latest", "1.34.x"} {
+		_, err = in.ClusterProfile(providerv1.Profile{
+			Name: "small", SupportedVersions: []clustersv1.SupportedK8sVersion{{Version: wrong}},
+		}, nil)
+		g.Expect(err).To(MatchError(And(ContainSubstring("spec.profiles[small].supportedVersions"), ContainSubstring(wrong))))
+	}
+}
+
+func TestCompareVersions(t *testing.T) {
+	g := NewWithT(t)
+	ascending := []string{"nonsense", "1.9.10", "v1.34.0-rc.1", "1.34.0", "v1.34.2", "1.34.2+rke2r1", "1.34.2+rke2r2", "1.100.0"}
+	for i, a := range ascending {
+		for j, b := range ascending {
+			g.Expect(gitops.CompareVersions(a, b)).To(Equal(cmp.Compare(i, j)), "%s and %s", a, b)
+		}
+	}
 }

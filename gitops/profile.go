@@ -42,6 +42,11 @@ func (in Input) ClusterProfile(p providerv1.Profile, classVersions []string) (*c
 	if err != nil {
 		return nil, err
 	}
+	for _, v := range p.SupportedVersions {
+		if _, err := version.ParseSemantic(strings.TrimPrefix(v.Version, "v")); err != nil {
+			return nil, fmt.Errorf("spec.profiles[%s].supportedVersions: %q must have major, minor and patch, such as 1.34.2", p.Name, v.Version)
+		}
+	}
 	labels := in.labels(clusterProfilePurpose)
 	delete(labels, providerv1.ComponentLabel)
 	labels[providerv1.ProfileLabel] = p.Name
