@@ -61,9 +61,10 @@ func (in Input) ClusterProfile(p providerv1.Profile, classVersions []string) (*c
 	}, nil
 }
 
-// SupportedVersions returns the Kubernetes versions of a profile, newest first and without the leading v.
+// SupportedVersions returns the Kubernetes versions of a profile, newest first and without the leading v. It is never nil,
+// since a ClusterProfile must have the field.
 func SupportedVersions(p providerv1.Profile, classVersions []string) []clustersv1.SupportedK8sVersion {
-	out := slices.Clone(p.SupportedVersions)
+	out := append([]clustersv1.SupportedK8sVersion{}, p.SupportedVersions...)
 	if len(out) == 0 {
 		for _, v := range classVersions {
 			out = append(out, clustersv1.SupportedK8sVersion{Version: v})
