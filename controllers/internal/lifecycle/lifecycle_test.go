@@ -8,6 +8,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -60,4 +61,35 @@ func TestFinalizers(t *testing.T) {
 	g.Expect(lifecycle.RemoveFinalizer(t.Context(), env.Client, obj, "example.org/own")).To(Succeed())
 	g.Expect(lifecycle.RemoveFinalizer(t.Context(), env.Client, obj, "example.org/own")).To(Succeed())
 	g.Expect(obj.Finalizers).To(ConsistOf("example.org/a", "example.org/b"))
+}
+
+func TestFinalizersOfAnObjectThatIsGone(t *testing.T) {
+	g := NewWithT(t)
+	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: env.Namespace(t), Name: "x", Finalizers: []string{"example.org/own"},
+	}}
+	g.Expect(env.Client.Create(t.Context(), obj)).To(Succeed())
+	g.Expect(env.Client.Delete(t.Context(), obj)).To(Succeed())
+	g.Expect(env.Client.Get(t.Context(), client.ObjectKeyFromObject(obj), obj)).To(Succeed())
+	stale := obj.DeepCopy()
+	g.Expect(lifecycle.RemoveFinalizer(t.Context(), env.Client, obj, "example.org/own")).To(Succeed())
+	g.Expect(apierrors.IsNotFound(env.Client.Get(t.Context(), client.ObjectKeyFromObject(obj), &corev1.ConfigMap{}))).To(BeTrue())
+	g.Expect(lifecycle.RemoveFinalizer(t.Context(), env.Client, stale, "example.org/own")).To(Succeed(), "gone is what was wanted")
+	g.Expect(lifecycle.AddFinalizer(t.Context(), env.Client, stale, "example.org/own")).NotTo(Succeed())
+	g.Expect(lifecycle.ForeignFinalizers(&corev1.ConfigMap{}, "example.org/own")).To(BeEmpty())
+}
+
+func TestARequestIsNotTakenFromAStaleObject(t *testing.T) {
+	g := NewWithT(t)
+	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace(t), Name: "x", Annotations: map[string]string{
+		constants.OperationAnnotation: constants.OperationAnnotationValueReconcile,
+	}}}
+	g.Expect(env.Client.Create(t.Context(), obj)).To(Succeed())
+	stale := obj.DeepCopy()
+	obj.Annotations[constants.OperationAnnotation] = constants.OperationAnnotationValueIgnore
+	g.Expect(env.Client.Update(t.Context(), obj)).To(Succeed())
+	_, err := lifecycle.TakeOperation(t.Context(), env.Client, stale)
+	g.Expect(apierrors.IsConflict(err)).To(BeTrue(), "%v", err)
+	g.Expect(env.Client.Get(t.Context(), client.ObjectKeyFromObject(obj), obj)).To(Succeed())
+	g.Expect(obj.Annotations).To(HaveKey(constants.OperationAnnotation), "what came meanwhile is not lost")
 }
