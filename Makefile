@@ -52,7 +52,7 @@ manifests: $(CONTROLLER_GEN) ## Generate the CRDs
 
 .PHONY: golden
 golden: ## Write the golden files anew, to be reviewed as a diff
-	go test ./fixtures/... ./gitops/... -run Golden -update
+	go test ./fixtures/... -run Golden -update
 
 .PHONY: fmt
 fmt: $(GOLANGCI_LINT) ## Format all Go files
