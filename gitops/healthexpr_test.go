@@ -99,11 +99,13 @@ func TestFluxReadsProvidersTheStrictWay(t *testing.T) {
 			now := metav1.Now()
 			p.DeletionTimestamp = &now
 		}, status.InProgressStatus},
-		"old generation":      {func(p *operatorv1.InfrastructureProvider) { p.Status.ObservedGeneration = 2 }, status.InProgressStatus},
-		"no generation":       {func(p *operatorv1.InfrastructureProvider) { p.Status.ObservedGeneration = 0 }, status.InProgressStatus},
-		"old version runs":    {func(p *operatorv1.InfrastructureProvider) { p.Spec.Version = "v1.1.0" }, status.InProgressStatus},
-		"nothing installed":   {func(p *operatorv1.InfrastructureProvider) { p.Status.InstalledVersion = nil }, status.InProgressStatus},
-		"no Ready condition":  {func(p *operatorv1.InfrastructureProvider) { p.Status.Conditions = p.Status.Conditions[:2] }, status.InProgressStatus},
+		"old generation":    {func(p *operatorv1.InfrastructureProvider) { p.Status.ObservedGeneration = 2 }, status.InProgressStatus},
+		"no generation":     {func(p *operatorv1.InfrastructureProvider) { p.Status.ObservedGeneration = 0 }, status.InProgressStatus},
+		"old version runs":  {func(p *operatorv1.InfrastructureProvider) { p.Spec.Version = "v1.1.0" }, status.InProgressStatus},
+		"nothing installed": {func(p *operatorv1.InfrastructureProvider) { p.Status.InstalledVersion = nil }, status.InProgressStatus},
+		"no Ready condition": {func(p *operatorv1.InfrastructureProvider) {
+			p.Status.Conditions = p.Status.Conditions[:2]
+		}, status.InProgressStatus},
 		"upgrade failed":      {upgraded(metav1.ConditionFalse), status.FailedStatus},
 		"waits for core":      {failing(0, "PreflightCheckPassed", operatorv1.WaitingForCoreProviderReadyReason), status.InProgressStatus},
 		"unknown provider":    {failing(0, "PreflightCheckPassed", operatorv1.UnknownProviderReason), status.FailedStatus},

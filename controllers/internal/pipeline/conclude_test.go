@@ -120,7 +120,9 @@ func TestRunTellsHowFarItCame(t *testing.T) {
 func TestErrorsKeepTheirCauseAndReason(t *testing.T) {
 	g := NewWithT(t)
 	cause := errors.New("cause")
-	for _, err := range []error{pipeline.Fail("Why", cause), pipeline.Invalid("Why", cause), fmt.Errorf("more: %w", pipeline.Fail("Why", cause))} {
+	for _, err := range []error{
+		pipeline.Fail("Why", cause), pipeline.Invalid("Why", cause), fmt.Errorf("more: %w", pipeline.Fail("Why", cause)),
+	} {
 		g.Expect(errors.Is(err, cause)).To(BeTrue())
 		result := pipeline.Run(t.Context(), 0, []pipeline.Step[int]{{
 			Condition: "A", Run: func(context.Context, int) (pipeline.Outcome, error) { return pipeline.Outcome{}, err },
@@ -153,18 +155,19 @@ func TestConcludeWritesWhatElseTheStepsSet(t *testing.T) {
 	cluster := &clustersv1.Cluster{}
 	f.Expect(env.Client.Get(t.Context(), f.key, cluster)).To(Succeed())
 	before := cluster.DeepCopy()
+	endpoints := clustersv1.Endpoints{{Name: "x", URL: "https://x.example.org"}}
 	_, err := pipeline.Runner[*clustersv1.Cluster]{
 		Client: env.Client, Recorder: f.recorder, Status: func(c *clustersv1.Cluster) *commonapi.Status { return &c.Status.Status },
 		Phase: func(_ *clustersv1.Cluster, ready bool) string { return fmt.Sprintf("Ready-%v", ready) },
 	}.Conclude(t.Context(), cluster, before, pipeline.Run(t.Context(), cluster, []pipeline.Step[*clustersv1.Cluster]{{
 		Condition: "A", Run: func(_ context.Context, c *clustersv1.Cluster) (pipeline.Outcome, error) {
-			c.Status.APIServer = "https://x.example.org"
+			c.Status.Endpoints = endpoints
 			return pipeline.Done("x"), nil
 		},
 	}}))
 	f.Expect(err).NotTo(HaveOccurred())
 	live := &clustersv1.Cluster{}
 	f.Expect(env.Client.Get(t.Context(), client.ObjectKeyFromObject(cluster), live)).To(Succeed())
-	f.Expect(live.Status.APIServer).To(Equal("https://x.example.org"))
+	f.Expect(live.Status.Endpoints).To(Equal(endpoints))
 	f.Expect(live.Status.Phase).To(Equal("Ready-true"))
 }
