@@ -60,10 +60,10 @@ func serve(g *WithT, c client.Client, gvk schema.GroupVersionKind) {
 	})).To(Succeed())
 }
 
-// prepare runs Prepare until it fails, and returns what it said on the way.
+// prepare runs Prepare until it waits for something, and returns what it said on the way.
 func prepare(t *testing.T, c client.Client) (string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var mu sync.Mutex
 	var said strings.Builder
@@ -74,6 +74,9 @@ func prepare(t *testing.T, c client.Client) (string, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		said.WriteString(message + "\n")
+		if strings.Contains(message, "waiting:") {
+			cancel()
+		}
 	})
 	return said.String(), err
 }
