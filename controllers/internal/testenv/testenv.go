@@ -82,7 +82,8 @@ func Start(ctx context.Context) (*Env, error) {
 	}
 	config, err := server.Start()
 	if err != nil {
-		return nil, fmt.Errorf("start etcd and kube-apiserver of %s: %w", assets, err)
+		err = fmt.Errorf("start etcd and kube-apiserver of %s: %w", assets, err)
+		return nil, errors.Join(err, server.Stop()) // they run when it is only the CRDs that could not be installed
 	}
 	env := &Env{Config: config, Kubeconfig: server.KubeConfig, server: server}
 	if env.Client, err = client.New(config, client.Options{Scheme: install.Scheme()}); err != nil {
